@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -223,7 +224,7 @@ async def test_delete_finds_the_tunnel_of_a_creation_that_was_never_answered(
 ) -> None:
     scene.secret()
     scene.apply(deletionPolicy="Delete", replicas=0)
-    intent = {"status": {"tunnel": {"createIntentTime": "2026-11-01T00:00:00Z"}}}
+    intent = {"status": {"tunnel": {"createIntentTime": timestamp(time.time())}}}
     await scene.kube.patch(TUNNEL, scene.namespace, "flights-copy", intent, "status")
     client = await client_of(scene)
     await client.create_tunnel("flights", "flights-copy", kind)

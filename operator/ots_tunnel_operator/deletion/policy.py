@@ -79,25 +79,25 @@ class Policy:
         instance = await cache.source.connect(source.endpoint, source.instance, credentials)
         try:
             async with asyncio.timeout(self._settings.call_seconds):
-                is_found = await _delete_ours(instance, resource)
+                found = await _delete_ours(instance, resource)
         except (ParameterInvalid, ObjectNotExist):
-            is_found = False
+            found = None
         except CALL_ERRORS as error:
             cache.source.forget()
             raise Obstacle(service_problem(error, place).message) from error
-        if not is_found:
-            self._check_absence(resource)
+        if found is None or not _is_ours(found, resource):
+            self._check_absence(resource, is_free=found is None)
         cache.tunnel_deleted = True
 
-    def _check_absence(self, resource: Resource) -> None:
-        """Raise where a tunnel that was not found may exist nevertheless, or may yet be created."""
+    def _check_absence(self, resource: Resource, *, is_free: bool) -> None:
+        """Raise where our tunnel may exist nevertheless, or, as long as the name is free, may yet be created."""
         source, recorded = resource.spec.source, resource.recorded_tunnel
         if not is_recorded_at(recorded, source.endpoint):
             raise Obstacle(
                 f"spec.source.endpoint {source.endpoint!r}: the tunnel is not there, and was recorded at "
                 f"{recorded.get('endpoint')!r}: set the endpoint back"
             )
-        if not recorded.get("id") and is_standing(recorded, self._clock()):
+        if is_free and not recorded.get("id") and is_standing(recorded, self._clock()):
             raise NotYet("a call that creates the tunnel may still be under way")
 
     async def _stop_consumers(self, resource: Resource) -> None:
@@ -132,17 +132,16 @@ def _the_one(existing: Mapping[str, Any]) -> dict[str, Any]:
     return {"metadata": {"uid": uid}} if uid else {}
 
 
-async def _delete_ours(instance: Instance, resource: Resource) -> bool:
-    """Delete the tunnel of this object; False where there is none."""
+async def _delete_ours(instance: Instance, resource: Resource) -> TunnelInfo | None:
+    """Delete the tunnel of the spec's name if it is this object's, and return it, whosever it is."""
     source = resource.spec.source
     listed = await instance.tunnels.list_tunnels(source.table)
-    ours = next((tunnel for tunnel in listed if _is_ours(tunnel, resource)), None)
-    if ours is None:
-        return False
-    await instance.tunnels.delete_tunnel(
-        source.table, source.tunnel.name, ours.tunnel_id, before_send=instance.before_write
-    )
-    return True
+    found = next((tunnel for tunnel in listed if tunnel.tunnel_name == source.tunnel.name), None)
+    if found is not None and _is_ours(found, resource):
+        await instance.tunnels.delete_tunnel(
+            source.table, source.tunnel.name, found.tunnel_id, before_send=instance.before_write
+        )
+    return found
 
 
 def _is_ours(tunnel: TunnelInfo, resource: Resource) -> bool:
@@ -152,8 +151,6 @@ def _is_ours(tunnel: TunnelInfo, resource: Resource) -> bool:
     lost, and the intent in the status proves the creation.
     """
     spec, recorded = resource.spec, resource.recorded_tunnel.get("id")
-    if tunnel.tunnel_name != spec.source.tunnel.name:
-        return False
     if recorded:
         return bool(tunnel.tunnel_id == recorded)
     found = tunnel_record(tunnel, resource.recorded_tunnel, spec.source.endpoint)

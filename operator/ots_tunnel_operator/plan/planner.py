@@ -140,7 +140,10 @@ def _destination_step(world: World, seen: Sight) -> Plan | None:
         return Plan((RecordStatus({"destination": intent}), ensure), wait, again=True)
     if not world.resource.is_destination_recorded:
         wait = Wait(Reason.CREATING_DESTINATION, f"table {sink.table!r} exists in {sink.instance!r}")
-        created = world.resource.is_destination_intended
+        # one without a place is of an earlier release, which knew no other place
+        created = world.resource.is_destination_intended or (
+            bool(recorded.get("createIntentTime")) and not recorded.get("endpoint")
+        )
         change = {"destination": place | {"ensuredTime": now, "createdByOperator": created}}
         # ensured once more: a new table may exist before it answers row calls (docs/data-plane.md 2.4)
         return Plan((EnsureDestination(), RecordStatus(change)), wait, again=True)

@@ -635,3 +635,17 @@ def test_a_gap_hides_no_problem_that_keeps_workers_from_being_created() -> None:
 
     assert found.actions == ()
     assert found.problem == busy.problem
+
+
+@pytest.mark.parametrize(
+    ("place", "created"),
+    [({}, True), ({"endpoint": "http://elsewhere"}, False), (PLACE, True)],
+    ids=["of an earlier release", "elsewhere", "here"],
+)
+def test_a_table_that_was_meant_to_be_created_here_counts_as_created(place: dict[str, str], created: bool) -> None:
+    of = resource({"destination": place | {"createIntentTime": timestamp(NOW - 9)}})
+
+    _, record = planned(world(of, tunnel=Missing(), destination=Table(COPY, empty=True), children={}, pods=())).actions
+
+    assert isinstance(record, RecordStatus)
+    assert record.change["destination"]["createdByOperator"] is created
