@@ -177,10 +177,9 @@ class Tunnel:
 
 @dataclass(frozen=True, slots=True)
 class WorkerChannel:
-    """One channel in a worker's report; times are seconds since 1970."""
+    """One channel in a worker's report, as far as decisions need it; times are seconds since 1970."""
 
     channel_id: str
-    channel_type: str
     state: str
     rows: int
     caught_up: bool
@@ -203,15 +202,13 @@ class ReportedGap:
 
 @dataclass(frozen=True, slots=True)
 class WorkerReport:
-    """The /channels document of one worker."""
+    """The /channels document of one worker, as far as decisions need it."""
 
     client_id: str
-    time: float
     rows_per_second: float | None
     """None in the worker's first second."""
     busy_percent: int | None
     """None in the worker's first second."""
-    hand_overs: int
     error: str | None
     completed: bool
     channels: tuple[WorkerChannel, ...]

@@ -61,10 +61,8 @@ def parse_report(document: Mapping[str, Any]) -> WorkerReport:
     """
     return WorkerReport(
         client_id=str(document.get("clientId") or ""),
-        time=parse_time(document.get("time")) or 0.0,
         rows_per_second=None if (rate := document["rowsPerSecond"]) is None else float(rate),
         busy_percent=None if (busy := document["busyPercent"]) is None else int(busy),
-        hand_overs=int(document.get("handOvers") or 0),
         error=document.get("error") or None,
         completed=bool(document.get("completed")),
         channels=tuple(_channel(item) for item in document["channels"]),
@@ -84,7 +82,6 @@ def _channel(item: Mapping[str, Any]) -> WorkerChannel:
     lag = item.get("lagSeconds")
     return WorkerChannel(
         channel_id=str(item["id"]),
-        channel_type=str(item["type"]),
         state=str(item["state"]),
         rows=int(item.get("rowsTotal") or 0),
         caught_up=bool(item.get("caughtUp")),

@@ -112,7 +112,6 @@ def description(
 def report_channel(name: str, **changes: Any) -> WorkerChannel:
     found = WorkerChannel(
         channel_id=name,
-        channel_type="Stream",
         state="OPEN",
         rows=0,
         caught_up=True,
@@ -126,7 +125,7 @@ def report_channel(name: str, **changes: Any) -> WorkerChannel:
 
 
 def pod(name: str = "pod-1", *channels: WorkerChannel, ready: bool = True, **changes: Any) -> Pod:
-    report = WorkerReport(f"01234567-{name}", NOW, 120.0, 34, 0, None, False, channels) if ready else None
+    report = WorkerReport(f"01234567-{name}", 120.0, 34, None, False, channels) if ready else None
     found = Pod(name, "Running", ready, deleting=False, ip="10.0.0.1", restarts=0, message="", report=report)
     return replace(found, **changes)
 
