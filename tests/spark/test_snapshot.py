@@ -87,8 +87,8 @@ def test_a_restarted_driver_copies_what_is_left(
     config = config_of(instance)
     copy_splits = snapshot.copy_splits
 
-    def fail_halfway(config: SnapshotConfig, spark: Any, record: Any, undone: Any) -> None:
-        copy_splits(config, spark, record, undone[::2])
+    def fail_halfway(config: SnapshotConfig, spark: Any, record: Any, pending: Any) -> None:
+        copy_splits(config, spark, record, pending[::2])
         raise OwnershipLost("the driver failed")
 
     monkeypatch.setattr(snapshot, "copy_splits", fail_halfway)
@@ -100,9 +100,9 @@ def test_a_restarted_driver_copies_what_is_left(
     assert 0 < halfway.done < halfway.total
     left: list[int] = []
 
-    def watch(config: SnapshotConfig, spark: Any, record: Any, undone: Any) -> None:
-        left.extend(undone)
-        copy_splits(config, spark, record, undone)
+    def watch(config: SnapshotConfig, spark: Any, record: Any, pending: Any) -> None:
+        left.extend(pending)
+        copy_splits(config, spark, record, pending)
 
     monkeypatch.setattr(snapshot, "copy_splits", watch)
     snapshot.run(config, spark, config_maps)

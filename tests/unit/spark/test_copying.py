@@ -13,7 +13,7 @@ from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.snapshot.document import SnapshotConfig
-from ots_tunnel.spark.copying import SplitCopy, TaskFence
+from ots_tunnel.spark.copying import SplitWriter, TaskFence
 from tests.support.snapshot_document import DOCUMENT
 
 CONFIG = SnapshotConfig.model_validate({**DOCUMENT, "writeDeadlineSeconds": 20})
@@ -67,9 +67,9 @@ def batches(*cells: tuple[int, bytes], size: int = 3) -> Iterator[Any]:
         )
 
 
-def copy(destination: Destination, clock: Clock | None = None) -> SplitCopy:
+def copy(destination: Destination, clock: Clock | None = None) -> SplitWriter:
     fence = TaskFence(600, 20, clock or Clock())
-    return SplitCopy(CONFIG, destination, fence, now=lambda: NOW)
+    return SplitWriter(CONFIG, destination, fence, now=lambda: NOW)
 
 
 def test_every_row_is_put_and_every_split_reported_after_its_rows() -> None:

@@ -55,7 +55,7 @@ class TaskFence:
             raise OwnershipLost(f"the split was not copied within {self._deadline:g} s: it must be started again")
 
 
-class CopySplits:
+class CopyTask:
     """Function of the snapshot's tasks, pickled to the executors.
 
     Args:
@@ -80,8 +80,8 @@ class CopySplits:
         fence = TaskFence(self._config.splits.deadline_seconds, self._config.write_deadline_seconds)
         client = SyncTableClient(sink.endpoint, sink.instance, FileCredentials(sink.credentials.directory))
         try:
-            copy = SplitCopy(self._config, client, fence)
-            for split, rows in copy.run(batches):
+            writer = SplitWriter(self._config, client, fence)
+            for split, rows in writer.run(batches):
                 self._report(split)
                 integers = COLUMN_TYPES["bigint"]
                 yield build_batch((("split", integers, [split]), ("rows", integers, [rows])))
@@ -89,7 +89,7 @@ class CopySplits:
             client.close()
 
 
-class SplitCopy:
+class SplitWriter:
     """Writes the rows of splits to the destination.
 
     Args:

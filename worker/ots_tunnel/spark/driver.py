@@ -68,7 +68,7 @@ from ots_tunnel.snapshot.document import SnapshotConfig, load_snapshot_config
 from ots_tunnel.snapshot.splits import freeze, split_list
 from ots_tunnel.spark import register
 from ots_tunnel.spark.cluster import ConfigMaps, in_cluster
-from ots_tunnel.spark.copying import RESULT_SCHEMA, CopySplits
+from ots_tunnel.spark.copying import RESULT_SCHEMA, CopyTask
 from ots_tunnel.spark.pending import write_pending
 from ots_tunnel.spark.progress import WRITE_PAUSE, ProgressRecord
 
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class SnapshotIncomplete(Exception):
-    """The job failed or left splits undone; finished splits are recorded."""
+    """The job failed or left splits pending; finished splits are recorded."""
 
 
 def run(config: SnapshotConfig, spark: SparkSession, config_maps: ConfigMaps) -> None:
@@ -154,10 +154,10 @@ def run(config: SnapshotConfig, spark: SparkSession, config_maps: ConfigMaps) ->
     if record.splits is None:
         freeze_splits(config, record)
     assert record.splits is not None
-    undone = [index for index in range(len(record.splits)) if index not in record.done]
-    logger.info("%d of %d splits to copy", len(undone), len(record.splits), extra={"action": LogAction.STARTED})
-    if undone:
-        copy_splits(config, spark, record, undone)
+    pending = [index for index in range(len(record.splits)) if index not in record.done]
+    logger.info("%d of %d splits to copy", len(pending), len(record.splits), extra={"action": LogAction.STARTED})
+    if pending:
+        copy_splits(config, spark, record, pending)
     if len(record.done) != len(record.splits):
         raise SnapshotIncomplete(f"{len(record.done)} of {len(record.splits)} splits are done")
     logger.info("all %d splits are done", len(record.splits), extra={"action": LogAction.COMPLETED})
@@ -174,8 +174,8 @@ def freeze_splits(config: SnapshotConfig, record: ProgressRecord) -> None:
     record.freeze(*freeze(split_list(ranges)))
 
 
-def copy_splits(config: SnapshotConfig, spark: SparkSession, record: ProgressRecord, undone: Sequence[int]) -> None:
-    """Run one job over the undone splits and record finished ones while it runs.
+def copy_splits(config: SnapshotConfig, spark: SparkSession, record: ProgressRecord, pending: Sequence[int]) -> None:
+    """Run one job over the pending splits and record finished ones while it runs.
 
     Raises:
         SnapshotIncomplete: the job failed; splits that finished before are recorded.
@@ -188,12 +188,12 @@ def copy_splits(config: SnapshotConfig, spark: SparkSession, record: ProgressRec
         tempfile.TemporaryDirectory(prefix="splits-") as folder,
         ThreadPoolExecutor(1, thread_name_prefix="job") as jobs,
     ):
-        write_pending(Path(folder), record.splits, undone)
+        write_pending(Path(folder), record.splits, pending)
         reader = spark.read.format("ots").option("mode", "raw").option("splitsDirectory", folder)
         reader = reader.option("endpoint", config.source.endpoint).option("instance", config.source.instance)
         reader = reader.option("credentialsDirectory", str(config.source.credentials.directory))
         rows = reader.option("table", config.source.table).load()
-        frame = rows.mapInArrow(CopySplits(config, Report(done)), RESULT_SCHEMA)
+        frame = rows.mapInArrow(CopyTask(config, Report(done)), RESULT_SCHEMA)
         job = jobs.submit(frame.collect)
         try:
             finished = follow(job, lambda: done.value, record)
