@@ -144,15 +144,21 @@ class Applier:
             owner.get("uid") == self._resource.uid for owner in owners
         ):
             raise PredecessorThere(f"{kind.kind} {name!r} of a deleted object of this name is being removed")
-        # a record retained from an earlier object of this name has its labels and no owner
-        may_be_retained = kind is CONFIG_MAP and name == names.snapshot_name(self._resource.name)
-        mine = names.identity_labels(self._resource.name, names.ROLE_SNAPSHOT) if may_be_retained else {}
-        if is_owned(existing, self._resource.uid, mine):
+        if is_owned(existing, self._resource.uid, self._labels_without_owner(existing, kind)):
             return
         raise NameConflict(
             f"{kind.kind} {name!r} in namespace {namespace!r} exists and belongs to something else: delete or rename "
             f"it, or create an object with another name instead"
         )
+
+    def _labels_without_owner(self, existing: Manifest, kind: Kind) -> Mapping[str, str]:
+        """The labels by which an object without an owner is this one's; empty where none suffice."""
+        name = self._resource.name
+        if kind is CONFIG_MAP and existing["metadata"]["name"] == names.snapshot_name(name):
+            # the record of a snapshot, retained from an earlier object of this name
+            return names.identity_labels(name, names.ROLE_SNAPSHOT)
+        # what we applied has lost its owner to another client
+        return {names.LABEL_NAME: name} if owned_fields(existing) else {}
 
     async def _scale_down(self) -> bool:
         name = names.deployment_name(self._resource.name)
