@@ -7,10 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from ots_tunnel.client.tunnel import Page
-from ots_tunnel.errors import ConnectionLost
+from ots_tunnel.errors import ConnectionLost, TunnelError
 from ots_tunnel.model import ChannelStatus, Checkpoint, TunnelId
 from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.sinks.files import FilesSink
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
@@ -26,18 +29,18 @@ D, LATE = 1.0, 0.9
 
 @dataclass
 class LateService(ScriptedService):
-    """While `loses_answers`, checkpoints are carried out late, and their answers are lost."""
+    """While there is an `error` in place of an answer, checkpoints are carried out late."""
 
-    loses_answers: bool = False
+    error: TunnelError | None = None
     late: int = 0
 
     async def checkpoint(
         self, *ids_and_checkpoint: object, timeout: float, before_send: Callable[[], None] | None = None
     ) -> None:
-        if self.loses_answers:
+        if self.error is not None:
             asyncio.get_running_loop().call_later(LATE, self._carry_out, ids_and_checkpoint[-1])
             self.late += 1
-            raise ConnectionLost("no answer")
+            raise self.error
         await super().checkpoint(*ids_and_checkpoint, timeout=timeout, before_send=before_send)
 
     def _carry_out(self, checkpoint: Checkpoint) -> None:
@@ -55,9 +58,13 @@ def sink(folder: Path, max_bytes: int) -> FilesSink:
     return FilesSink(TunnelId("t"), FileSettings(FolderStore(folder), JsonLines(json_form), max_bytes, 60, backoff))
 
 
-async def test_no_late_checkpoint_is_behind_what_a_replay_replaces(tmp_path: Path) -> None:
+PROXY_GAVE_UP = service_error("OTSServerUnavailable", "bad gateway", http_status=502)
+
+
+@pytest.mark.parametrize("error", [ConnectionLost("no answer"), PROXY_GAVE_UP], ids=["lost", "of a proxy"])
+async def test_no_late_checkpoint_is_behind_what_a_replay_replaces(error: TunnelError, tmp_path: Path) -> None:
     pages = {"t0": page_of(1, following="t1"), "t1": page_of(2, following="t2"), "t2": page_of(following="t2")}
-    service = LateService(pages, latency={"read": 0.02}, loses_answers=True)
+    service = LateService(pages, latency={"read": 0.02}, error=error)
     first = ChannelScene(service, sink(tmp_path, max_bytes=1 << 20), interval=D, timeout=4 * D)
     first.open()
     await until(lambda: "read t2" in service.events)
@@ -65,7 +72,7 @@ async def test_no_late_checkpoint_is_behind_what_a_replay_replaces(tmp_path: Pat
     await first.over()
     assert contents(tmp_path) == [[1, 2]]
 
-    service.loses_answers = False
+    service.error = None
     second = ChannelScene(service, sink(tmp_path, max_bytes=1))  # a shorter file replaces the longer one
     second.open()
     await until(lambda: contents(tmp_path) == [[1]] or not service.late)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ots_tunnel.client.tunnel import Page, TunnelClient
-from ots_tunnel.errors import OwnershipLost, ServiceError
+from ots_tunnel.errors import OwnershipLost
 from ots_tunnel.fence import ChannelFence
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, Token, TunnelId
+from ots_tunnel.protocol.service_codes import is_refusal
 from ots_tunnel.transport import BeforeAnswer
 
 
@@ -48,11 +49,12 @@ class ChannelCursor:
             doubt.begin()
         try:
             await self._client.checkpoint(*self._ids, checkpoint, timeout=self._timeout, before_send=self._guard.check)
-        except (ServiceError, OwnershipLost):
-            doubt.confirm()  # it was answered, or never sent
-            raise
-        except BaseException:
-            doubt.abandon()
+        except BaseException as error:
+            # a proxy may answer in place of the service, which carries the checkpoint out nevertheless
+            if isinstance(error, OwnershipLost) or is_refusal(error):
+                doubt.confirm()
+            else:
+                doubt.abandon()
             raise
         doubt.confirm()
 
