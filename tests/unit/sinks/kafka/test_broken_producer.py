@@ -39,6 +39,12 @@ def batch(channel: str, *records: tuple[str, int]) -> Batch:
     return Batch(ChannelId(channel), ChannelType.STREAM, [numbered_record(key, number) for key, number in records])
 
 
+def stored(brokers: Brokers, wanted: str) -> list[int]:
+    """The numbers of a key's records in the order in which they were stored; a request may have several keys."""
+    pairs = [pair for request in brokers.stored for pair in zip(request.keys, request.numbers, strict=True)]
+    return [number for key, number in pairs if key == wanted]
+
+
 async def test_a_fatal_error_costs_no_channel_its_records() -> None:
     refused = []
 
@@ -58,8 +64,7 @@ async def test_a_fatal_error_costs_no_channel_its_records() -> None:
 
     assert refused
     for name in ("c1", "c2", "c3"):
-        numbers = [request.numbers[0] for request in brokers.stored for key in request.keys if key == name]
-        assert [number for number, _ in itertools.groupby(numbers)] == [0, 1, 2]
+        assert [number for number, _ in itertools.groupby(stored(brokers, name))] == [0, 1, 2]
     assert len({request.producer for request in brokers.stored}) == 2
 
 
@@ -109,7 +114,7 @@ async def test_a_message_under_another_producer_id_overtakes_none() -> None:
         )
         await asyncio.gather(*held)
 
-    numbers = [each.numbers[0] for each in brokers.stored if "k0" in each.keys and each.numbers[0]]
+    numbers = [number for number in stored(brokers, "k0") if number]
     assert numbers == sorted(numbers)
     assert {1, 2} == set(numbers)
     assert len({each.producer for each in brokers.stored}) == 2
