@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ import pytest
 from tests.support.programs.emulator_process import EmulatorProcess
 from tests.support.waiting import until
 
-#: Answers of a connection.
-ANSWERED, RESET = "answered", "reset"
+#: What becomes of a connection.
+ANSWERED, FAILED, RESET = "answered", "failed", "reset"
 EXHAUSTED = re.compile(r"no file descriptor is left: .* \d+ .*ulimit -n")
 
 
@@ -52,11 +53,14 @@ class Connections:
         try:
             writer.write(b"GET / HTTP/1.1\r\nHost: emulator\r\n\r\n")
             async with asyncio.timeout(10):
-                return ANSWERED if (await reader.readline()).startswith(b"HTTP/1.1 ") else RESET
+                status = await reader.readline()
         except ConnectionError:
             return RESET
+        if not status:
+            return RESET
+        return FAILED if status.startswith(b"HTTP/1.1 5") else ANSWERED
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Close all of them."""
         for writer in self._writers:
             writer.close()
@@ -65,11 +69,8 @@ class Connections:
 
 async def test_the_limit_is_raised_as_far_as_it_may_be(tmp_path: Path) -> None:
     async with LimitedProcess(tmp_path, "ulimit -Hn 5000; ulimit -Sn 64") as process:
-        connections = Connections(process.endpoint)
-        try:
+        with closing(Connections(process.endpoint)) as connections:
             assert set(await connections.open(100)) == {ANSWERED}
-        finally:
-            await connections.close()
 
         assert process.log == ""
 
@@ -79,17 +80,15 @@ async def test_connections_beyond_a_hard_limit_are_told_once_and_it_recovers(tmp
     async with LimitedProcess(tmp_path, "ulimit -n 64") as process:
         assert "may open 64 files" in process.log
         assert "ulimit -Hn" in process.log
-        connections = Connections(getattr(process, port))
+        url = getattr(process, port)
         for expected in (1, 2):
-            outcomes = await connections.open(100)
-            assert RESET in outcomes
-            assert len(EXHAUSTED.findall(process.log)) == expected
+            with closing(Connections(url)) as connections:
+                assert set(await connections.open(100)) == {ANSWERED, RESET}
+                assert len(EXHAUSTED.findall(process.log)) == expected
 
-            await connections.close()
-            again = Connections(getattr(process, port))
-            await until(lambda again=again: _one(again), what="an answer after the connections have been closed")
-            await again.close()
+            await until(lambda: _is_answered(url), what="an answer after the connections have been closed")
 
 
-async def _one(connections: Connections) -> bool:
-    return list(await connections.open(1)) == [ANSWERED]
+async def _is_answered(url: str) -> bool:
+    with closing(Connections(url)) as connections:
+        return list(await connections.open(1)) == [ANSWERED]
