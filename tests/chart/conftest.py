@@ -16,6 +16,8 @@ import yaml
 from tests.support.kube.api_server import ROOT, ApiServer, cache, missing_program, running_api_server
 from tests.support.lacking import lack
 
+#: API group, resource and verb.
+Right = tuple[str, str, str]
 CHART = ROOT / "charts" / "ots-tunnel-operator"
 
 
@@ -61,3 +63,14 @@ def empty_api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiSe
         lack("kubernetes", reason)
     with running_api_server(tmp_path_factory.mktemp("chart") / "server") as server:
         yield server
+
+
+def rights(rules: list[dict[str, Any]]) -> set[Right]:
+    """Every right that the rules of a role grant."""
+    return {
+        (group, resource, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,7 @@ from ots_tunnel_operator.kube.kinds import Kind, kind_of
 from ots_tunnel_operator.manifests import spark_rights, worker_deployment, worker_document
 from ots_tunnel_operator.plan.snapshot import snapshot_objects
 from ots_tunnel_operator.settings import Settings
-from tests.chart.conftest import Helm
+from tests.chart.conftest import Helm, Right, rights
 from tests.support.operator.objects import tunnel_object
 
 pytestmark = pytest.mark.api
@@ -54,8 +53,6 @@ KOPF = {
 #: Asked for by the API server with the owner references of children, whose owner cannot be deleted before them.
 OWNERS = {("ots-tunnel.dev", "tablestoretunnels/finalizers", "update")}
 DEFINITIONS = {("apiextensions.k8s.io", "customresourcedefinitions", verb) for verb in ("list", "watch")}
-
-Right = tuple[str, str, str]
 
 
 def calls() -> Iterator[tuple[str, str, Kind | None, str]]:
@@ -104,16 +101,6 @@ def needed() -> set[Right]:
         found |= {(group(kind), resource, verb) for verb in verbs}
     applied = {"get", "list", "watch", "create", "patch"}
     return found | {(group(kind), kind.plural, verb) for kind in rendered() for verb in applied}
-
-
-def rights(rules: list[dict[str, Any]]) -> set[Right]:
-    return {
-        (group, resource, verb)
-        for rule in rules
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
 
 
 def drivers() -> set[Right]:

@@ -13,7 +13,7 @@ from kubernetes_validate import validate
 from ots_tunnel_operator.__main__ import run
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests import spark_rights
-from tests.chart.conftest import CHART, Helm
+from tests.chart.conftest import CHART, Helm, rights
 from tests.support.operator.objects import tunnel_object
 
 # Helm is built together with the local cluster's programs
@@ -55,16 +55,6 @@ def environment(documents: list[dict[str, Any]]) -> dict[str, str]:
 def arguments(documents: list[dict[str, Any]]) -> list[str]:
     words: list[str] = one(documents, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"]
     return words
-
-
-def rights(rules: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
-    return {
-        (group, resource, verb)
-        for rule in rules
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
 
 
 def test_lint_is_strict_and_clean(helm: Helm) -> None:

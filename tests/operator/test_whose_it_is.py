@@ -149,7 +149,9 @@ async def test_a_child_with_our_labels_and_without_our_owner_reference_is_not_ou
         assert await scene.reason("Ready") == "NameConflict"
 
 
-async def test_a_child_that_another_client_creates_right_before_the_first_apply_is_spared() -> None:
+async def test_a_child_that_another_client_creates_right_before_the_first_apply_is_spared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async with open_model_scene(init_delay=0.0) as scene:
         apply, name = scene.kube.apply, names.config_name(NAME)
         document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
@@ -159,7 +161,7 @@ async def test_a_child_that_another_client_creates_right_before_the_first_apply_
                 await scene.kube.create(CONFIG_MAP, document | {"data": {"theirs": "1"}})
             return await apply(manifest)
 
-        scene.kube.apply = be_slower  # type: ignore[method-assign]  # another client is faster
+        monkeypatch.setattr(scene.kube, "apply", be_slower)
         await scene.create(replicas=0)
         await scene.until(lambda: name in scene.names("ConfigMap"))
 

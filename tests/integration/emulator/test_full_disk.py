@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-import sys
 from pathlib import Path
 
 import aiohttp
@@ -22,7 +21,6 @@ from tests.support.emulator.emulator_scene import CREDENTIALS, create_table_requ
 from tests.support.programs.emulator_process import EmulatorProcess
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits the files of another process")
 async def test_a_full_disk_shows_in_health_state_controls_and_exit_code(tmp_path: Path) -> None:
     async with EmulatorProcess(tmp_path / "data") as process, aiohttp.ClientSession() as admin:
         transport = AioTransport(process.endpoint)

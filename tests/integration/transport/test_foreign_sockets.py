@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Collection
 
 import pytest
 
@@ -19,9 +20,9 @@ def is_limited(sock: socket.socket) -> bool:
 async def test_a_look_without_a_descriptor_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = []
 
-    def look(*arguments: object) -> int:
+    def look(ports: Collection[int], seconds: float) -> int:
         try:
-            return limit_sockets(*arguments)  # type: ignore[arg-type]  # passed on as they come
+            return limit_sockets(ports, seconds)
         except OSError as error:
             failed.append(error)
             raise

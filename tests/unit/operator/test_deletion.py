@@ -117,7 +117,7 @@ async def test_the_status_says_at_once_that_an_object_is_being_deleted() -> None
 
 @pytest.mark.parametrize("refusal", [KubeError(422, "Invalid", "no"), KubeError(409, "Conflict", "no")], ids=str)
 async def test_a_status_that_is_refused_does_not_hold_a_deletion(
-    refusal: KubeError, caplog: pytest.LogCaptureFixture
+    refusal: KubeError, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kube = deleted_object(status=reported(world()))
     patch = kube.patch
@@ -127,7 +127,7 @@ async def test_a_status_that_is_refused_does_not_hold_a_deletion(
             raise refusal
         return await patch(kind, namespace, name, change, subresource)
 
-    kube.patch = refuse  # type: ignore[method-assign] # - one call of the API server is replaced
+    monkeypatch.setattr(kube, "patch", refuse)
     await finish(kube, Service(error=ConnectError("no")), PATIENT, Clock())
 
     assert "the status of a deleted object could not be written" in caplog.text

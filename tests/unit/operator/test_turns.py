@@ -101,14 +101,19 @@ async def test_calls_to_a_silent_instance_fail_together() -> None:
     assert service.sent <= CALLS + 1
 
 
-async def test_one_call_at_a_time_probes_until_the_instance_answers() -> None:
-    service, of = Service(), calls()
+async def probing(service: Service, of: Calls) -> asyncio.Task[None]:
+    """A call that is under way as the probe, after one that was not answered."""
     with pytest.raises(ReadTimeout):
         await of.make(10, service.call)
     service.entered.clear()
-
     probe = asyncio.create_task(of.make(60, service.call))
     await service.entered.wait()
+    return probe
+
+
+async def test_one_call_at_a_time_probes_until_the_instance_answers() -> None:
+    service, of = Service(), calls()
+    probe = await probing(service, of)
     with pytest.raises(ReadTimeout, match="no answer within 10 s"):
         await of.make(60, service.call)
     service.answer.set()
@@ -120,11 +125,7 @@ async def test_one_call_at_a_time_probes_until_the_instance_answers() -> None:
 
 async def test_a_probe_that_is_cancelled_leaves_the_next_one_its_place() -> None:
     service, of = Service(), calls()
-    with pytest.raises(ReadTimeout):
-        await of.make(10, service.call)
-    service.entered.clear()
-    probe = asyncio.create_task(of.make(60, service.call))
-    await service.entered.wait()
+    probe = await probing(service, of)
     probe.cancel()
     await asyncio.gather(probe, return_exceptions=True)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 import pytest
 
+from ots_tunnel.client.table import TableClient
 from ots_tunnel.client.table_calls import RangePage, StreamDescription, TableDescription
 from ots_tunnel.console.explanations import Place
 from ots_tunnel.errors import Explained, PermissionDenied, ServerUnavailable, ServiceError
@@ -97,7 +99,7 @@ def _page(rows: Iterable[tuple[PrimaryKey, tuple[Column, ...]]]) -> bytes:
 
 
 def side(table: Table, *, is_destination: bool = False) -> Side:
-    return Side(table, Place("http://host", "demo", "", "t"), is_destination)  # type: ignore[arg-type]  # a stand-in
+    return Side(cast(TableClient, table), Place("http://host", "demo", "", "t"), is_destination)
 
 
 def tunnel(stage: str = Stage.STREAM, status: ChannelStatus = ChannelStatus.TERMINATED) -> TunnelDescription:
