@@ -3,6 +3,7 @@
 replace_tunnel    somebody deletes the tunnel and creates another one of its name, which is not the object's
 delete_early      the object is deleted when its tunnel was created, and the operator died before it knew
 release_by_hand   an object is applied where the deletion of another one of its name still goes on
+delete_busy       the object is deleted while its workers run, which a slow node tells late: the tunnel outlives them
 delete_at_once    an object goes before anybody could hold it: nothing may have been created for it
 keep_off          children's names are taken by somebody else's objects: these may not be touched
 """
@@ -34,6 +35,8 @@ STOPPING_SECONDS = 180.0
 REFUSING_SECONDS, REFUSING_WRITES = 60.0, 1
 #: Seconds for which nobody can hold a new object, and within which it is deleted.
 AT_ONCE_SECONDS = 12.0
+#: Seconds in which workers start, and in which they are told late to end.
+STARTING_SECONDS, LINGERING_SECONDS = 120.0, 60.0
 #: Seconds until its loop has ended: five minutes where no read has ever found it, and the longest pause.
 FORGETTING_SECONDS = 400.0
 #: Seconds for which a release is refused, at least.
@@ -74,7 +77,7 @@ class Epilogues:
         await self._created()
         fleet.operator.kill(5.0)
         fleet.user("DELETE", OBJECT)
-        await self._gone()
+        await self.gone()
         if fleet.tunnel() is not None:
             fleet.violate("deletion", "a tunnel that was created right before a crash is left behind")
 
@@ -99,7 +102,7 @@ class Epilogues:
         if fleet.tunnel() is not created:
             fleet.violate("deletion", "the deletion of an object takes the tunnel of the one that has its name now")
         fleet.user("DELETE", OBJECT)
-        await self._gone()
+        await self.gone()
 
     def _apply_anew(self) -> None:
         """Apply the object where nothing of it is left: rows in the destination would keep it from a tunnel."""
@@ -128,6 +131,21 @@ class Epilogues:
         if (count := len(fleet.fates.writes) - before) > REFUSING_WRITES:
             fleet.violate("restless", f"{count} writes to the API server while the service refuses the destination")
 
+    async def delete_busy(self) -> None:
+        """In every sixth story: no tunnel is deleted under workers that still run."""
+        fleet = self._fleet
+        if fleet.scenario.seed % 6 != 3:
+            return
+        self._apply_anew()
+        await expect(fleet, fleet.programs, STARTING_SECONDS, "unstable", "no worker starts")
+        fleet.slow_cluster_until = fleet.loop.now + LINGERING_SECONDS
+        fleet.user("DELETE", OBJECT)
+        wrong = "the tunnel of a deleted object is not deleted"
+        await expect(fleet, lambda: fleet.tunnel() is None, DELETING_SECONDS, "deletion", wrong, every=0.2)
+        if running := fleet.programs():
+            fleet.violate("deletion", f"the tunnel was deleted under {len(running)} workers")
+        await self.gone()
+
     async def delete_at_once(self) -> None:
         """In every fourth story: an object is deleted while the API server refuses its finalizer, and goes at once."""
         fleet, seed = self._fleet, self._fleet.scenario.seed
@@ -138,7 +156,7 @@ class Epilogues:
         await asyncio.sleep(random.Random(f"at once:{seed}").uniform(0.02, AT_ONCE_SECONDS))
         fleet.user("DELETE", OBJECT)
         fleet.fates.clear()
-        await self._gone()
+        await self.gone()
         wrong = "the operator waits for a pass over an object that is gone"
         await expect(fleet, lambda: not fleet.operator.oldest_pass(), FORGETTING_SECONDS, "probe", wrong)
         if fleet.tunnel() is not None:
@@ -162,7 +180,7 @@ class Epilogues:
         fleet.edit({"suspend": True})
         await asyncio.sleep(20)
         fleet.user("DELETE", OBJECT)
-        await self._gone()
+        await self.gone()
         fleet.judge_foreign()
         for before in found:
             key = (before["kind"], "shop", before["metadata"]["name"])
@@ -174,7 +192,8 @@ class Epilogues:
         found = self._fleet.store.peek(("Deployment", "shop", "orders"))
         return 0 if found is None else int(found["spec"].get("replicas", 1))
 
-    async def _gone(self) -> None:
+    async def gone(self) -> None:
+        """Wait until the object that is being deleted exists no more."""
         fleet = self._fleet
         await expect(fleet, lambda: fleet.stored() is None, DELETING_SECONDS, "deletion", "the object is not released")
 

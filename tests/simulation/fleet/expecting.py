@@ -18,18 +18,20 @@ async def expect(
     otherwise: str,
     *,
     why: Callable[[], str] = str,
+    every: float = 1.0,
 ) -> None:
     """Wait until something holds.
 
     Args:
-        holds: asked every second.
+        holds: asked at once, and every second.
         seconds: in which it has to come; after them the rule is broken, which ends the story.
         otherwise: what is wrong then.
         why: says more.
+        every: seconds between two questions.
     """
     until = fleet.loop.now + seconds
     while not holds():
         if fleet.loop.now > until:
             fleet.violate(rule, otherwise + why())
             return
-        await asyncio.sleep(1)
+        await asyncio.sleep(every)

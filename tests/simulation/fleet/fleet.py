@@ -28,6 +28,7 @@ from tests.simulation.fleet.epilogues import Epilogues
 from tests.simulation.fleet.evidence import Evidence
 from tests.simulation.fleet.farewell import Farewell
 from tests.simulation.fleet.fates import Fates
+from tests.simulation.fleet.forestalled import Forestalled
 from tests.simulation.fleet.losses import RETENTION_HOURS, Losses
 from tests.simulation.fleet.older_crd import OlderCrd
 from tests.simulation.fleet.operator_process import OperatorProcess
@@ -91,6 +92,7 @@ class Fleet(Telling):
         self._foreign: Manifest = {}
         self.strangers = Strangers(self)
         self.epilogues = Epilogues(self)
+        self.forestalled = Forestalled(self)
         self.losses = Losses(self)
         self.is_applied_again = False
         tables.install(self.service)
@@ -151,6 +153,7 @@ class Fleet(Telling):
 
     def _judge(self, request: Request) -> None:
         """Judge a write that the operator sends."""
+        self.forestalled.overtake(request)
         self.strangers.judge(request)
         self.turns.judge(request, self.operator)
 
@@ -347,7 +350,10 @@ class Fleet(Telling):
         self.losses.restore()
         await self.epilogues.delete_early()
         await self.epilogues.release_by_hand()
+        await self.epilogues.delete_busy()
         await self.epilogues.delete_at_once()
+        await self.forestalled.create_where_refused()
+        await self.forestalled.create_a_child()
         await self.epilogues.keep_off()
         self.stop_controllers()
         await OlderCrd(self).happen()

@@ -35,7 +35,8 @@ RECORDS = (
     ("destination.endpoint", "destination.instance", "destination.table"),
     ("destination.createIntentTime",),
     ("tunnel",),
-    ("tunnel.createIntentTime",),
+    # nothing is left of the record of an intent
+    ("tunnel.createIntentTime", "tunnel.endpoint"),
     ("tunnel.id",),
 )
 #: Fields that are told, and that nothing relies on; a change of each of them is written at once.
