@@ -214,8 +214,9 @@ def _existing_rows(world: World, destination: Table, field: str) -> Problem | No
     sink = spec.sink.tablestore
     if sink is None or sink.on_existing == "Merge" or spec.source.tunnel.type == "Stream":
         return None
-    # a record of another place says nothing about this table
-    if resource.is_destination_recorded or resource.is_destination_intended or destination.empty is not False:
+    # a record of another place says nothing about this table, and an intent nothing about its rows: ours are written only
+    # after the table was recorded
+    if resource.is_destination_recorded or destination.empty is not False:
         return None
     if isinstance(world.tunnel, Tunnel) and has_moved(world.tunnel.description, world.tunnel.checkpoints):
         return None

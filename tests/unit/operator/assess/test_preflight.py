@@ -328,13 +328,11 @@ def test_a_destination_that_was_lost_stays_behind_until_it_has_rows_again() -> N
     assert assessed(world(of, tunnel=MOVED, destination=FULL)).problem is None
 
 
-def test_a_table_with_a_recorded_intent_is_ours_although_the_answer_was_lost() -> None:
-    place = recorded()["destination"] | {"ensuredTime": None}
-    intended = resource({"destination": place})
-    elsewhere = resource({"destination": place | {"endpoint": "http://elsewhere"}})
+def test_rows_in_a_table_that_was_only_intended_are_not_ours() -> None:
+    intended = resource({"destination": recorded()["destination"] | {"ensuredTime": None}})
 
-    assert assessed(world(intended, tunnel=Missing(), destination=FULL)).problem is None
-    found = problem_of(world(elsewhere, tunnel=Missing(), destination=FULL))
+    assert assessed(world(intended, tunnel=Missing(), destination=EMPTY)).problem is None
+    found = problem_of(world(intended, tunnel=Missing(), destination=FULL))
     assert (found.reason, found.stops_workers) == (Reason.DESTINATION_NOT_EMPTY, True)
 
 
