@@ -64,7 +64,7 @@ class Observer:
             return with_own_terminations(world)
         async with cache.turn.lent():
             world = await self._tunnel.observe(await self._sides.observe(world, cache), cache)
-        return observe_movement(world, cache)
+        return observe_movement(with_own_terminations(world), cache)
 
     async def _children(self, resource: Resource) -> dict[tuple[str, str], Mapping[str, Any]]:
         wanted: list[tuple[Kind, str, str]] = [(DEPLOYMENT, names.deployment_name(resource.name), names.ROLE_WORKER)]

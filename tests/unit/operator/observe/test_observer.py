@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from ots_tunnel.client.table_calls import StreamDescription
-from ots_tunnel.errors import ConnectError, TunnelError
+from ots_tunnel.errors import ConnectError, PossibleGap, TunnelError
 from ots_tunnel.model import Stage, TunnelDescription
 from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel_operator.instance import Instance
@@ -36,6 +36,7 @@ from tests.support.operator.worlds import (
     pod,
     recorded,
     report_channel,
+    reported,
     resource,
     world,
 )
@@ -107,6 +108,27 @@ def connected_cache(service: Service, *, tables: bool = True) -> LoopCache:
 async def observe(cache: LoopCache, now: float = NOW, of: Resource | None = None) -> World:
     observer = Observer(cast(Kube, OneSecret()), cast(Any, None), SETTINGS)
     return await observer.observe(of or resource(recorded()), cache, elder=None, now=now)
+
+
+class OnePod(OneSecret):
+    """An API server that has a pod, too: one that is older than the object, and ended because of a possible gap."""
+
+    async def list(self, kind: Kind, namespace: str, selector: str) -> list[dict[str, Any]]:
+        gap = PossibleGap("channel-of-the-former-tunnel", NOW - 900_000, NOW - 800_000)
+        ended = {"terminated": {"exitCode": 14, "message": str(gap)}}
+        pod = {
+            "metadata": {"name": "old", "creationTimestamp": timestamp(NOW - 4600)},
+            "status": {"phase": "Failed", "containerStatuses": [{"name": "worker", "state": ended, "lastState": {}}]},
+        }
+        return [pod] if kind.kind == "Pod" else []
+
+
+async def test_the_gap_that_a_pod_of_a_former_object_ended_with_is_not_this_objects() -> None:
+    observer = Observer(cast(Kube, OnePod()), cast(Any, None), SETTINGS)
+    world = await observer.observe(resource(recorded()), connected_cache(Service()), elder=None, now=NOW)
+
+    assert len(world.pods) == 1
+    assert "possibleGaps" not in reported(world)
 
 
 async def test_a_burst_of_events_describes_the_tunnel_once_a_poll() -> None:
