@@ -214,7 +214,7 @@ def _existing_rows(world: World, destination: Table, field: str) -> Problem | No
     sink = spec.sink.tablestore
     if sink is None or sink.on_existing == "Merge" or spec.source.tunnel.type == "Stream":
         return None
-    # a record of another place says nothing about this table, and an intent nothing about its rows: ours are written only
+    # a record of another place says nothing about this table, and an intent nothing about its rows: ours come only
     # after the table was recorded
     if resource.is_destination_recorded or destination.empty is not False:
         return None
