@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Literal, cast
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, ValidatorFunctionWrapHandler, WrapValidator
 
 from ots_tunnel.endpoint import ENDPOINT, ENDPOINT_WORDS, MAX_ENDPOINT, is_endpoint
 from ots_tunnel_operator.api.schema import ApiModel, ObjectName, Time, cel_text, immutable, rule, rules
@@ -19,21 +20,40 @@ def _endpoint(text: str) -> str:
     return text
 
 
-def _moment(value: object) -> object:
-    if isinstance(value, str) and not re.fullmatch(MOMENT, value):
-        raise ValueError(f"allowed is {MOMENT_WORDS}")
-    return value
+#: The last second that the service can count, in nanoseconds since 1970 of 64 bits: no change is ever later.
+LATEST = datetime(2262, 4, 11, 23, 47, 16, tzinfo=UTC)
+_REST = r"-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+#: A date, a time of day and a zone. A start of 1970 would be 0 on the wire, which means unset. The format date-time of
+#: the API server alone admits what the model cannot read.
+START = f"(197[1-9]|19[89][0-9]|2[01][0-9]{{2}}){_REST}"
+START_WORDS = "a time such as 2026-01-31T12:00:00Z in the years 1971 to 2199"
+#: The field is immutable, so what once was taken, such as the year 9999 for "never", has to stay readable.
+END = f"(197[1-9]|19[89][0-9]|[2-9][0-9]{{3}}){_REST}"
+END_WORDS = "a time such as 2026-01-31T12:00:00Z in the years 1971 to 9999"
 
 
-#: A date, a time of day and a zone. The service counts nanoseconds since 1970 in 64 bits, of which 0 means unset. The
-#: format date-time of the API server alone admits what the model cannot read.
-MOMENT = (
-    r"(197[1-9]|19[89][0-9]|2[01][0-9]{2})-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
-    r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
-)
-MOMENT_WORDS = "a time such as 2026-01-31T12:00:00Z, at most six decimals, in the years 1971 to 2199"
-#: A point of a stream; the API server and the model check one expression.
-Moment = Annotated[Time, BeforeValidator(_moment), Field(json_schema_extra={"pattern": f"^{MOMENT}$"})]
+def _checked(value: object, pattern: str, words: str) -> None:
+    if isinstance(value, str) and not re.fullmatch(pattern, value):
+        raise ValueError(f"allowed is {words}")
+
+
+def _start(value: object, read: ValidatorFunctionWrapHandler) -> datetime:
+    """The start; decimals beyond microseconds are cut off: a little earlier, so that no change is left out."""
+    _checked(value, START, START_WORDS)
+    return cast(datetime, read(value))
+
+
+def _end(value: object, read: ValidatorFunctionWrapHandler) -> datetime:
+    """The end; decimals beyond microseconds are rounded up: a little later, so that no change is left out."""
+    _checked(value, END, END_WORDS)
+    moment = min(cast(datetime, read(value)), LATEST)
+    has_more = isinstance(value, str) and re.search(r"[.][0-9]{6}0*[1-9]", value)
+    return moment + timedelta(microseconds=1) if has_more and moment < LATEST else moment
+
+
+#: Points of a stream; the API server and the model check one expression each.
+StartTime = Annotated[Time, WrapValidator(_start), Field(json_schema_extra={"pattern": f"^{START}$"})]
+EndTime = Annotated[Time, WrapValidator(_end), Field(json_schema_extra={"pattern": f"^{END}$"})]
 
 #: The API server and the model check one expression; the message does not repeat a password.
 Endpoint = Annotated[
@@ -96,12 +116,12 @@ class StreamWindow(ApiModel):
     start_from: Literal["Latest", "Earliest", "Timestamp"] = "Latest"
     """Latest: changes after the tunnel's creation. Earliest: every change that the table still keeps. Timestamp:
     changes from startTime on."""
-    start_time: Moment | None = None
+    start_time: StartTime | None = None
     """Time of the first change to deliver, such as 2026-01-31T12:00:00Z, in the years 1971 to 2199; required with
     startFrom Timestamp, refused otherwise."""
-    end_time: Moment | None = None
-    """Time of the last change to deliver, as startTime; the object becomes Completed when every channel has been read
-    up to it. Absent means without end."""
+    end_time: EndTime | None = None
+    """Time of the last change to deliver, such as 2026-01-31T12:00:00Z, from the year 1971 on; the object becomes
+    Completed when every channel has been read up to it. Absent means without end."""
 
 
 class Tunnel(ApiModel):

@@ -7,7 +7,7 @@ before.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from ots_tunnel.model import StreamConfig, TunnelInfo, TunnelType
 from ots_tunnel.protocol.movement import has_moved
@@ -19,6 +19,8 @@ from ots_tunnel_operator.diagnosis import RESET_HINT
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Missing, Table, Tunnel, World
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def find_adoption_problem(world: World, snapshot: Snapshot) -> Problem | None:
@@ -81,8 +83,8 @@ def _lost_copy(world: World, snapshot: Snapshot) -> Problem | None:
 def spec_mismatch(world: World, info: TunnelInfo) -> str | None:
     """The difference between an existing tunnel and the wanted one; None where it can be adopted.
 
-    Type, start flag and start offset have to be equal; the end offset of an existing tunnel may be 0
-    (docs/architecture.md 3.2).
+    Type, start flag and start offset have to be equal, but the start may lack its fraction of a second; the end offset
+    of an existing tunnel may be 0 (docs/architecture.md 3.2).
     """
     spec = world.resource.spec
     wanted = spec.wire_type
@@ -95,7 +97,9 @@ def spec_mismatch(world: World, info: TunnelInfo) -> str | None:
     needed, found = wanted_stream(spec.source.tunnel.stream or StreamWindow()), info.stream_config
     if found is None:
         return None if not (needed.earliest or needed.start_offset_ns) else "it has no start position"
-    if found.start_offset_ns != needed.start_offset_ns:
+    # an earlier release cut the fraction of a start off; such a tunnel delivers a little more, never less
+    whole = needed.start_offset_ns // NANOSECONDS * NANOSECONDS
+    if found.start_offset_ns not in (needed.start_offset_ns, whole):
         return f"it starts at {_moment(found.start_offset_ns)}, needed is {_moment(needed.start_offset_ns)}"
     if not needed.start_offset_ns and found.earliest != needed.earliest:
         return f"it starts from {_flag(found.earliest)}, needed is {_flag(needed.earliest)}"
@@ -114,12 +118,16 @@ def wanted_stream(window: StreamWindow) -> StreamConfig:
 
 
 def _nanoseconds(time: datetime | None) -> int:
-    # a time may have a fraction: to cut it off an end would leave out the changes within
-    return 0 if time is None else int(time.timestamp()) * NANOSECONDS + time.microsecond * 1000
+    # exact: to cut a fraction off an end would leave out the changes within
+    return 0 if time is None else (time - EPOCH) // timedelta(microseconds=1) * 1000
 
 
 def _moment(nanoseconds: int) -> str:
-    return timestamp(nanoseconds / NANOSECONDS) if nanoseconds else "no given time"
+    if not nanoseconds:
+        return "no given time"
+    seconds, rest = divmod(nanoseconds, NANOSECONDS)
+    fraction = f".{rest:09d}".rstrip("0") if rest else ""
+    return timestamp(seconds).replace("Z", f"{fraction}Z")
 
 
 def _flag(earliest: bool) -> str:

@@ -99,16 +99,31 @@ class Remains:
         return f"tunnel {_mapping(source.get('tunnel')).get('name')!r} of table {source.get('table')!r}"
 
     def resource(self) -> Resource:
-        """The object with its spec.
+        """The object with the part of its spec that says where its tunnel is; the rest is left out.
 
         Raises:
             Obstacle: this release cannot read it.
         """
+        body = {**self.body, "spec": _where_it_is(_mapping(self.body.get("spec")))}
         try:
-            return Resource(TablestoreTunnel.from_body(self.body), self.body.get("status") or {})
+            return Resource(TablestoreTunnel.from_body(body), self.body.get("status") or {})
         except ValidationError as error:
             # nothing is deleted by guessing
             raise Obstacle(f"the object does not fit this release: {describe(error)}: correct the spec") from error
+
+
+def _where_it_is(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The source, the tunnel's name and type, and the engine; nothing else may hold a deletion.
+
+    What no release can change any more, such as an immutable field that only an earlier one could read, is not needed.
+    """
+    found = {key: spec[key] for key in ("source", "engine") if key in spec}
+    source = _mapping(spec.get("source"))
+    if isinstance(source.get("tunnel"), Mapping):
+        tunnel = {key: value for key, value in source["tunnel"].items() if key in ("name", "type")}
+        found["source"] = {**source, "tunnel": tunnel}
+    # the model wants a sink; which one does not matter to a tunnel
+    return found | {"sink": {"stdout": {}}}
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -283,6 +283,26 @@ async def test_an_object_that_this_release_cannot_read_ends_as_well(policy: str)
     assert clock.now - NOW > PATIENT.delete_seconds
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [(("source", "tunnel", "stream"), {"endTime": "never"}), (("sink",), 7), (("workers",), 7)],
+    ids=["stream", "sink", "workers"],
+)
+async def test_what_does_not_say_where_the_tunnel_is_cannot_hold_its_deletion(
+    path: tuple[str, ...], value: Any
+) -> None:
+    kube, service = deleted_object(), Service()
+    spec = kube.objects["TablestoreTunnel", NAME]["spec"]
+    for part in path[:-1]:
+        spec = spec[part]
+    spec[path[-1]] = value
+
+    await finish(kube, service, PATIENT)
+
+    assert service.deleted == [NAME]
+    assert events(kube) == []
+
+
 async def test_a_spec_that_is_no_mapping_ends_as_well() -> None:
     kube = deleted_object()
     kube.objects["TablestoreTunnel", NAME] |= {"spec": {"source": 1, "deletionPolicy": "Delete"}, "status": recorded()}

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from ots_tunnel.config import dump_config
 from ots_tunnel_operator.api.object import Condition, LagStatus, TablestoreTunnel, TunnelObjectStatus
 from ots_tunnel_operator.assess.adoption import wanted_stream
+from ots_tunnel_operator.manifests.worker_document import worker_config
 from tests.support.operator.objects import tunnel_object
-from tests.support.operator.spec_values import IMAGES, MOMENTS, NO_IMAGES, NO_MOMENTS
+from tests.support.operator.spec_values import ENDS, IMAGES, MOMENTS, NO_IMAGES, NO_MOMENTS
 from tests.support.operator.statuses import complete_status
 
 SPARK = {"engine__baseData": "Spark"}
@@ -85,8 +87,46 @@ def test_a_time_of_a_stream_is_read_and_written(moment: str) -> None:
     stream = parsed(source__tunnel__type="Stream", source__tunnel__stream=window).spec.source.tunnel.stream
 
     assert stream is not None
-    assert 0 < wanted_stream(stream).start_offset_ns == wanted_stream(stream).end_offset_ns < 2**63
+    config = wanted_stream(stream)
+    assert 0 < config.start_offset_ns <= config.end_offset_ns <= config.start_offset_ns + 1000 < 2**63
     assert stream.model_dump_json()
+
+
+@pytest.mark.parametrize("moment", ENDS)
+def test_an_end_later_than_the_service_can_count_is_no_overflow(moment: str) -> None:
+    of = parsed(source__tunnel__type="Stream", source__tunnel__stream={"startFrom": "Latest", "endTime": moment})
+    stream = of.spec.source.tunnel.stream
+
+    assert stream is not None
+    assert datetime(2262, 4, 11, tzinfo=UTC).timestamp() * 1e9 < wanted_stream(stream).end_offset_ns < 2**63
+    assert stream.model_dump_json()
+    assert dump_config(worker_config(of, "t"))
+
+
+@pytest.mark.parametrize("moment", ENDS)
+def test_a_start_later_than_every_change_is_refused(moment: str) -> None:
+    with pytest.raises(ValidationError, match="startTime"):
+        parsed(source__tunnel__stream={"startFrom": "Timestamp", "startTime": moment})
+
+
+@pytest.mark.parametrize(
+    ("decimals", "start", "end"),
+    [
+        ("123456", 123_456, 123_456),
+        ("123456000", 123_456, 123_456),
+        ("123456001", 123_456, 123_457),
+        ("9999999", 999_999, 1_000_000),
+    ],
+)
+def test_no_change_is_left_out_by_decimals_that_nobody_counts(decimals: str, start: int, end: int) -> None:
+    moment = f"2026-01-31T12:00:00.{decimals}Z"
+    window = {"startFrom": "Timestamp", "startTime": moment, "endTime": moment}
+    stream = parsed(source__tunnel__type="Stream", source__tunnel__stream=window).spec.source.tunnel.stream
+
+    assert stream is not None
+    noon = int(datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp()) * 10**9
+    assert wanted_stream(stream).start_offset_ns == noon + start * 1000
+    assert wanted_stream(stream).end_offset_ns == noon + end * 1000
 
 
 @pytest.mark.parametrize("moment", NO_MOMENTS)

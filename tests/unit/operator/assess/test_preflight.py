@@ -355,6 +355,7 @@ START = datetime(2026, 11, 1, tzinfo=UTC)
 START_NS = int(START.timestamp()) * 10**9
 LATEST, EARLIEST = {"startFrom": "Latest"}, {"startFrom": "Earliest"}
 FROM_TIME = {"startFrom": "Timestamp", "startTime": "2026-11-01T00:00:00Z"}
+FROM_FRACTION = {"startFrom": "Timestamp", "startTime": "2026-11-01T00:00:00.500Z"}
 
 
 @pytest.mark.parametrize(
@@ -368,6 +369,11 @@ FROM_TIME = {"startFrom": "Timestamp", "startTime": "2026-11-01T00:00:00Z"}
         (FROM_TIME, StreamConfig(start_offset_ns=START_NS), True),
         (FROM_TIME, StreamConfig(start_offset_ns=START_NS + 10**9), False),
         (FROM_TIME, StreamConfig(), False),
+        (FROM_FRACTION, StreamConfig(start_offset_ns=START_NS + 5 * 10**8), True),
+        # an earlier release cut the fraction off, and delivers more
+        (FROM_FRACTION, StreamConfig(start_offset_ns=START_NS), True),
+        (FROM_FRACTION, StreamConfig(start_offset_ns=START_NS + 10**9), False),
+        (FROM_FRACTION, StreamConfig(start_offset_ns=START_NS + 10**8), False),
         (LATEST, StreamConfig(end_offset_ns=5), False),
         (LATEST | {"endTime": "2030-01-01T00:00:00Z"}, StreamConfig(), True),
     ],
@@ -380,6 +386,27 @@ def test_a_tunnel_is_adopted_only_from_the_same_start(wanted: Any, found: Stream
 
     assert (problem is None) is equal
     assert problem is None or problem.reason is Reason.SPEC_MISMATCH
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (
+            StreamConfig(start_offset_ns=START_NS + 5),
+            "starts at 2026-11-01T00:00:00.000000005Z, needed is 2026-11-01T00:00:00.5Z",
+        ),
+        (
+            StreamConfig(start_offset_ns=START_NS, end_offset_ns=START_NS + 60 * 10**9),
+            "ends at 2026-11-01T00:01:00Z, needed is 2026-11-01T00:01:00.25Z",
+        ),
+    ],
+)
+def test_a_difference_of_less_than_a_second_is_shown(found: StreamConfig, text: str) -> None:
+    window = FROM_FRACTION | {"endTime": "2026-11-01T00:01:00.250Z"}
+    of = resource(source__tunnel__type="Stream", source__tunnel__stream=window)
+    tunnel = Tunnel(description(channel("c1"), kind=TunnelType.Stream, stream=found), {ChannelId("c1"): FRESH})
+
+    assert text in problem_of(world(of, tunnel=tunnel, destination=EMPTY)).message
 
 
 PLACE = Place.of_source(resource().spec.source)
