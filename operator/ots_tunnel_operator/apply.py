@@ -16,7 +16,6 @@ from ots_tunnel_operator.kube.client import KubeError, NameConflict
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.drift import is_current, owned_fields, stamp, stamped
 from ots_tunnel_operator.kube.kinds import (
-    CONFIG_MAP,
     DEPLOYMENT,
     NO_VERSION,
     SPARK_APPLICATION,
@@ -26,7 +25,7 @@ from ots_tunnel_operator.kube.kinds import (
 )
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
-from ots_tunnel_operator.manifests.children import is_owned
+from ots_tunnel_operator.manifests.children import is_child
 from ots_tunnel_operator.plan.actions import (
     Action,
     ApplyObject,
@@ -144,26 +143,17 @@ class Applier:
             owner.get("uid") == self._resource.uid for owner in owners
         ):
             raise PredecessorThere(f"{kind.kind} {name!r} of a deleted object of this name is being removed")
-        if is_owned(existing, self._resource.uid, self._labels_without_owner(existing, kind)):
+        if is_child(existing, kind, self._resource.name, self._resource.uid):
             return
         raise NameConflict(
             f"{kind.kind} {name!r} in namespace {namespace!r} exists and belongs to something else: delete or rename "
             f"it, or create an object with another name instead"
         )
 
-    def _labels_without_owner(self, existing: Manifest, kind: Kind) -> Mapping[str, str]:
-        """The labels by which an object without an owner is this one's; empty where none suffice."""
-        name = self._resource.name
-        if kind is CONFIG_MAP and existing["metadata"]["name"] == names.snapshot_name(name):
-            # the record of a snapshot, retained from an earlier object of this name
-            return names.identity_labels(name, names.ROLE_SNAPSHOT)
-        # what we applied has lost its owner to another client
-        return {names.LABEL_NAME: name} if owned_fields(existing) else {}
-
     async def _scale_down(self) -> bool:
         name = names.deployment_name(self._resource.name)
         existing = await self._kube.get(DEPLOYMENT, self._resource.namespace, name)
-        if existing is None or not is_owned(existing, self._resource.uid, {}):
+        if existing is None or not is_child(existing, DEPLOYMENT, self._resource.name, self._resource.uid):
             return False
         if existing["spec"].get("replicas") == 0:
             return False

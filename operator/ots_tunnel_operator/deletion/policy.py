@@ -18,7 +18,7 @@ from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SECRET, SPARK_APPLICATION
 from ots_tunnel_operator.loop_cache import LoopCache, Side
-from ots_tunnel_operator.manifests.children import is_owned
+from ots_tunnel_operator.manifests.children import is_child, is_owned
 from ots_tunnel_operator.observe.access_key import read_credentials
 from ots_tunnel_operator.observe.pods import worker_pod
 from ots_tunnel_operator.settings import Settings
@@ -102,16 +102,17 @@ class Policy:
 
     async def _stop_consumers(self, resource: Resource) -> None:
         name, namespace = names.deployment_name(resource.name), resource.namespace
-        deployment = await self._kube.get(DEPLOYMENT, namespace, name)
-        if deployment is not None and is_owned(deployment, resource.uid, {}) and deployment["spec"].get("replicas"):
-            await self._kube.patch(DEPLOYMENT, namespace, name, {**_the_one(deployment), "spec": {"replicas": 0}})
+        found = await self._kube.get(DEPLOYMENT, namespace, name)
+        is_ours = found is not None and is_child(found, DEPLOYMENT, resource.name, resource.uid)
+        if found is not None and is_ours and found["spec"].get("replicas"):
+            await self._kube.patch(DEPLOYMENT, namespace, name, {**_the_one(found), "spec": {"replicas": 0}})
         # pods may have outlived a Deployment that another client deleted
         pods = await self._kube.list(POD, namespace, names.selector_text(resource.name))
         alive = next((pod for pod in map(worker_pod, pods) if pod.is_alive), None)
         if alive is not None:
             raise NotYet(f"worker {alive.name} is draining")
         application = await self._kube.get(SPARK_APPLICATION, namespace, names.snapshot_name(resource.name))
-        if application is not None and is_owned(application, resource.uid, {}):
+        if application is not None and is_child(application, SPARK_APPLICATION, resource.name, resource.uid):
             uid = str(application["metadata"].get("uid") or "")
             await self._kube.delete(SPARK_APPLICATION, namespace, names.snapshot_name(resource.name), uid=uid)
             raise NotYet("the snapshot's SparkApplication is being removed")

@@ -7,7 +7,8 @@ from typing import Any
 
 from ots_tunnel_operator import API_VERSION, KIND, names
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from ots_tunnel_operator.kube.kinds import Manifest
+from ots_tunnel_operator.kube.drift import owned_fields
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, Kind, Manifest
 
 
 def child(obj: TablestoreTunnel, api_version: str, kind: str, name: str, role: str) -> Manifest:
@@ -35,6 +36,21 @@ def owner_reference(obj: TablestoreTunnel) -> dict[str, Any]:
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def is_child(existing: Manifest, kind: Kind, name: str, uid: str) -> bool:
+    """Whether what has the name of a child belongs to the object with this name and uid.
+
+    An owner reference decides. An object without any owner is ours as the record of a snapshot, retained from an
+    earlier object of this name, by its labels; as anything else only if we applied it, and it has lost its owner to
+    another client, such as to `kubectl delete --cascade=orphan`.
+    """
+    labels: Mapping[str, str] = {}
+    if kind is CONFIG_MAP and existing["metadata"]["name"] == names.snapshot_name(name):
+        labels = names.identity_labels(name, names.ROLE_SNAPSHOT)
+    elif owned_fields(existing):
+        labels = {names.LABEL_NAME: name}
+    return is_owned(existing, uid, labels)
 
 
 def is_owned(existing: Mapping[str, Any], uid: str, labels: Mapping[str, str]) -> bool:

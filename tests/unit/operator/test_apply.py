@@ -17,6 +17,8 @@ from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SERVICE_ACCOUNT, Kind, Ma
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.spark_application import snapshot_application
 from ots_tunnel_operator.manifests.spark_rights import service_account
+from ots_tunnel_operator.manifests.worker_deployment import deployment
+from ots_tunnel_operator.manifests.worker_document import worker_config
 from ots_tunnel_operator.plan.actions import (
     Action,
     ApplyObject,
@@ -29,7 +31,7 @@ from ots_tunnel_operator.plan.actions import (
 from ots_tunnel_operator.reasons import Reason
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.spark_worlds import SPARK
-from tests.support.operator.worlds import UID, recorded, resource
+from tests.support.operator.worlds import TUNNEL_ID, UID, recorded, resource
 
 RESOURCE = resource(recorded(), **SPARK)
 ACCOUNT = service_account(RESOURCE.object)
@@ -174,15 +176,26 @@ async def test_an_object_that_takes_the_name_after_the_check_is_spared() -> None
 
 
 async def test_scaling_down_touches_the_replicas_of_our_deployment_alone(kube: KubeMemory) -> None:
-    (deployment,) = owned("Deployment", spec={"replicas": 3, "paused": True}).values()
-    kube.objects["Deployment", "flights-copy"] = deployment
+    (found,) = owned("Deployment", spec={"replicas": 3, "paused": True}).values()
+    kube.objects["Deployment", "flights-copy"] = found
 
     assert await carry_out(kube, ScaleDown(), ScaleDown()) == [True, False]
     assert kube.objects["Deployment", "flights-copy"]["spec"] == {"replicas": 0, "paused": True}
 
 
-async def test_scaling_down_spares_a_deployment_that_is_not_ours(kube: KubeMemory) -> None:
-    kube.objects["Deployment", "flights-copy"] = {"metadata": {"name": "flights-copy"}, "spec": {"replicas": 3}}
+async def test_a_deployment_that_has_lost_its_owner_is_scaled_down(kube: KubeMemory) -> None:
+    manifest = deployment(RESOURCE.object, worker_config(RESOURCE.object, TUNNEL_ID), "worker:1", 3)
+    del manifest["metadata"]["ownerReferences"]
+    await kube.apply(manifest)
+
+    assert await carry_out(kube, ScaleDown()) == [True]
+    assert kube.objects["Deployment", "flights-copy"]["spec"]["replicas"] == 0
+
+
+@pytest.mark.parametrize("labels", [{}, names.labels("flights-copy", names.ROLE_WORKER)], ids=["bare", "our labels"])
+async def test_scaling_down_spares_a_deployment_that_is_not_ours(kube: KubeMemory, labels: dict[str, str]) -> None:
+    metadata = {"name": "flights-copy", "labels": labels}
+    kube.objects["Deployment", "flights-copy"] = {"metadata": metadata, "spec": {"replicas": 3}}
 
     assert await carry_out(kube, ScaleDown()) == [False]
     assert kube.writes == []

@@ -17,12 +17,14 @@ from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.kinds import Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
+from ots_tunnel_operator.manifests.worker_deployment import deployment
+from ots_tunnel_operator.manifests.worker_document import worker_config
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.objects import EMULATOR, tunnel_object
-from tests.support.operator.worlds import KEYS, NOW, TUNNEL_ID, UID, description, recorded, reported, world
+from tests.support.operator.worlds import KEYS, NOW, TUNNEL_ID, UID, description, recorded, reported, resource, world
 
 NAME = "flights-copy"
 #: The deletion's time is over after one attempt.
@@ -227,6 +229,29 @@ async def test_workers_end_before_the_tunnel_goes() -> None:
     kube.objects["Pod", "pod-1"]["status"]["phase"] = "Succeeded"
     await finish(kube, service)
     assert service.deleted == [NAME]
+
+
+async def test_workers_whose_deployment_has_lost_its_owner_end_as_well() -> None:
+    kube, service = deleted_object(), Service()
+    of = resource(recorded()).object
+    manifest = deployment(of, worker_config(of, TUNNEL_ID), "worker:1", 2)
+    del manifest["metadata"]["ownerReferences"]
+    await kube.apply(manifest)
+
+    await finish(kube, service)
+
+    assert kube.objects["Deployment", NAME]["spec"]["replicas"] == 0
+    assert service.deleted == [NAME]
+
+
+async def test_a_deployment_of_somebody_else_is_not_scaled_by_a_deletion() -> None:
+    kube = deleted_object()
+    metadata = {"name": NAME, "labels": names.labels(NAME, names.ROLE_WORKER)}
+    kube.objects["Deployment", NAME] = {"metadata": metadata, "spec": {"replicas": 2}}
+
+    await finish(kube, Service())
+
+    assert kube.objects["Deployment", NAME]["spec"]["replicas"] == 2
 
 
 async def test_a_snapshot_ends_before_the_tunnel_goes() -> None:
