@@ -147,6 +147,7 @@ class ReportingProducer:
         give_up_at = time.monotonic() + self._give_up
         while len(self._producer) and time.monotonic() < give_up_at:
             self._guarded(partial(self._producer.poll, POLL))
+        self._call_loop(self._pass_reports)  # `close` may have been cancelled, but other channels wait for them
         self._producer = None  # takes its connections down, which takes time
 
     def _guarded(self, call: Callable[[], object]) -> None:
