@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from ots_tunnel.client.tunnel import Page
-from ots_tunnel.errors import ParameterInvalid, TunnelError
+from ots_tunnel.errors import CodecError, ConnectionLost, ParameterInvalid, ServerUnavailable, TunnelError
 from ots_tunnel.model import FINISHED, ChannelId, Checkpoint, Token
 from ots_tunnel.protocol.token import TokenContent, build_token
 from ots_tunnel.worker.pages.budget import ByteBudget
@@ -75,14 +75,66 @@ async def test_a_channel_is_passed_by_what_it_holds(service: Service, is_passed:
     assert found == ({CHANNEL} if is_passed else set())
 
 
-async def test_a_channel_that_only_announces_more_is_looked_at_again() -> None:
-    service = Service(empty(may_more=True))
-    waiting = service.waiting()
+class Log(Service):
+    """Empty pages that announce more before one with later changes; what a read answers depends on its token alone."""
 
-    for looks in (1, 2):
-        assert await waiting.passed([CHANNEL], 61.0, settled=True) == set()
-        assert len(service.reads) == looks * EMPTY_PAGES
-    assert service.reads[:2] == [START, "next"]
+    def __init__(self, empty_pages: int) -> None:
+        super().__init__(committed(END_US + 1))
+        self.tokens = [build_token(TokenContent(iterator=f"i{number}")) for number in range(empty_pages + 1)]
+        self.checkpoint = self.tokens[0]
+        self.errors: list[TunnelError] = []
+
+    async def get_checkpoint(self, *ids: str) -> Checkpoint:
+        return Checkpoint(self.checkpoint, 0)
+
+    async def read_records(self, tunnel_id: str, client_id: str, channel_id: str, token: Token) -> Page:
+        self.reads.append(token)
+        if self.errors:
+            raise self.errors.pop()
+        behind = self.tokens[self.tokens.index(token) + 1 :]
+        return page_of_times(next_token=behind[0], may_more=True) if behind else committed(END_US + 1)
+
+
+async def test_a_look_behind_many_empty_pages_goes_on_where_the_last_one_ended() -> None:
+    log = Log(2 * EMPTY_PAGES)
+    waiting = log.waiting()
+
+    found = [await waiting.passed([CHANNEL], 61.0, settled=True) for _ in range(3)]
+
+    assert found == [set(), set(), {CHANNEL}]
+    assert log.reads == log.tokens
+
+
+async def test_another_checkpoint_begins_another_look() -> None:
+    log = Log(2 * EMPTY_PAGES)
+    waiting = log.waiting()
+
+    await waiting.passed([CHANNEL], 61.0, settled=True)
+    log.checkpoint = log.tokens[3]
+    await waiting.passed([CHANNEL], 61.0, settled=True)
+
+    assert log.reads[EMPTY_PAGES] == log.tokens[3]
+
+
+@pytest.mark.parametrize(
+    ("error", "goes_on"),
+    [
+        (ServerUnavailable("OTSServerBusy", "busy"), True),
+        (ConnectionLost("gone"), True),
+        (ParameterInvalid("OTSParameterInvalid", "no such token"), False),
+        (CodecError("bytes"), False),
+    ],
+)
+async def test_a_refused_token_leads_back_to_the_checkpoint(error: TunnelError, goes_on: bool) -> None:
+    log = Log(2 * EMPTY_PAGES)
+    waiting = log.waiting()
+
+    await waiting.passed([CHANNEL], 61.0, settled=True)
+    log.errors.append(error)
+    assert await waiting.passed([CHANNEL], 61.0, settled=True) == set()
+    await waiting.passed([CHANNEL], 61.0, settled=True)
+
+    assert log.reads[EMPTY_PAGES + 1] == log.tokens[EMPTY_PAGES if goes_on else 0]
 
 
 async def test_a_verdict_stays() -> None:

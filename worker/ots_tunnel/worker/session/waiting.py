@@ -9,7 +9,8 @@ So neither its status nor any time tells whether somebody has still to read it:
 The channel itself tells. The service lets every client read every channel (docs/protocol.md 4.6). Nothing is left of a
 channel whose first record was committed after the end time, or which has none in a read that was sent after it. Nothing
 is written, and no checkpoint is stored. A verdict never changes while the channel waits, so each channel is looked at
-once.
+once. A look that meets many empty pages ends without a verdict, and the next one goes on behind them, as long as the
+checkpoint stays.
 
 A service that lets only owners read answers 410. Then nothing can be proven, and time has to do
 (`completion.CompletionWatch`).
@@ -22,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 
 from ots_tunnel.errors import CodecError, ResourceGone, ServiceError, TransportError
-from ots_tunnel.model import FINISHED, ChannelId
+from ots_tunnel.model import FINISHED, ChannelId, Token
 from ots_tunnel.worker.context import ClientContext
 from ots_tunnel.worker.pages.end_time import cut_page
 
@@ -38,6 +39,8 @@ class WaitingChannels:
         self._end_us = end_us
         #: Channel to whether it holds changes from before the end time.
         self._known: dict[ChannelId, bool] = {}
+        #: Channel to its checkpoint, and the token behind the empty pages that were read from there.
+        self._reached: dict[ChannelId, tuple[Token, Token]] = {}
 
     def __repr__(self) -> str:
         return f"WaitingChannels({len(self._known)} known)"
@@ -69,7 +72,12 @@ class WaitingChannels:
 
     async def _is_passed(self, channel_id: ChannelId, known_time: float) -> bool:
         if channel_id not in self._known:
-            holds = await self._holds_changes(channel_id, known_time)
+            try:
+                holds = await self._holds_changes(channel_id, known_time)
+            except (ServiceError, CodecError) as error:
+                if not error.retryable:  # the token may be the reason, so the next look begins at the checkpoint
+                    self._reached.pop(channel_id, None)
+                raise
             if holds is None:
                 return False
             self._known[channel_id] = holds
@@ -79,7 +87,10 @@ class WaitingChannels:
         """Whether a channel holds changes from before the end time; None is not known yet."""
         context, client = self._context, self._context.client
         ids = (context.settings.tunnel_id, context.client_id, channel_id)
-        token = (await client.get_checkpoint(*ids)).token
+        checkpoint = (await client.get_checkpoint(*ids)).token
+        begun_at, token = self._reached.get(channel_id, (checkpoint, checkpoint))
+        if begun_at != checkpoint:
+            token = checkpoint
         for _ in range(EMPTY_PAGES):
             if token == FINISHED:
                 return False
@@ -89,4 +100,5 @@ class WaitingChannels:
             if cut.page.records or cut.done:
                 return bool(cut.page.records)
             token = page.next_token
+            self._reached[channel_id] = checkpoint, token
         return None
