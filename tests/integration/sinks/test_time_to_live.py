@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -35,8 +36,8 @@ ANY_VERSION = 9_223_372_036_854
 class Copying:
     """A table that is followed into a copy, whose service may be busy."""
 
-    def __init__(self, policy: str) -> None:
-        self.scene = VirtualScene()
+    def __init__(self, policy: str, **settings: Any) -> None:
+        self.scene = VirtualScene(**settings)
         self.busy_until = 0.0
         client = TableClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(self._handle))
         self.table = TablestoreSink(
@@ -152,6 +153,34 @@ async def test_a_lowered_time_to_live_leaves_out_cells_alone(policy: str) -> Non
 
         await copying.change(TABLE, DAY)
         assert (await copying.compared()).equal
+        assert copying.table.omissions.expired_cells == 1
+    finally:
+        await copying.stop()
+
+
+async def test_a_time_to_live_that_was_raised_during_an_outage_counts_for_the_rest_of_the_page() -> None:
+    """The page's first cell is left out, and its first request is busy for hours; its last cell expires meanwhile."""
+    rows, outage = 300, 2400.0
+    copying = Copying("Fail", page_rows=1000)
+    for table in (TABLE, COPY):
+        await copying.create(table, DAY)
+    await copying.scene.create_tunnel(TunnelType.Stream)
+    await copying.put("a", living=0, old=DAY - 10)
+    for number in range(rows):
+        await copying.put(f"m{number:03}", living=0)
+    await copying.put("z", living=0, edge=DAY - 1800)
+    await asyncio.sleep(30)
+    copying.busy_until = asyncio.get_running_loop().time() + outage
+    copying.start()
+    try:
+        await asyncio.sleep(60)
+        for table in (TABLE, COPY):
+            await copying.change(table, -1)
+        await asyncio.sleep(outage)
+        await copying.until_copied(rows + 2)
+
+        page = await copying.scene.table.get_range(COPY, (("pk", "z"),), (("pk", "zz"),), max_versions=1)
+        assert b"edge" in page.rows
         assert copying.table.omissions.expired_cells == 1
     finally:
         await copying.stop()

@@ -41,7 +41,7 @@ class VirtualScene(EmulatorScene):
     patience = 100_000
 
     def __init__(self, **settings: object) -> None:
-        chosen = Settings(page_rows=50, init_delay=0.01, date_skew=None, **settings)
+        chosen = Settings(**{"page_rows": 50, "init_delay": 0.01, "date_skew": None, **settings})
         self.clock = LoopClock(1_700_000_000.0)
         super().__init__(Emulator(settings=chosen, clock=self.clock))
         self.calls: list[tuple[float, str]] = []

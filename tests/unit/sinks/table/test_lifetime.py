@@ -16,7 +16,7 @@ from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.sinks.table.batch_write import Refusal
 from ots_tunnel.sinks.table.lifetime import CLOCK_MARGIN, MAX_AGE, SPACING, Lifetime, nothing_to_revise
-from ots_tunnel.sinks.table.row_change import Change, Omissions, unaltered_change
+from ots_tunnel.sinks.table.row_change import EXPIRY_MARGIN, Change, Omissions, unaltered_change
 
 pytestmark = pytest.mark.looptime
 
@@ -105,6 +105,22 @@ async def test_an_old_description_is_renewed(passed: float) -> None:
     assert made(lifetime, record(0)) == ["c0"], "nothing is left out of this one"
 
 
+@pytest.mark.parametrize("passed", [MAX_AGE + 1, -1])
+async def test_a_description_from_after_the_record_serves_no_longer_than_another_one(passed: float) -> None:
+    """A page may wait for hours, while the destination is busy."""
+    table, clock = Table(), Clock()
+    lifetime = await described(table, clock)
+    arrived = lifetime.now
+    await lifetime.renew(arrived)
+    clock.now, table.time_to_live = T0 + passed, -1
+
+    with pytest.raises(NotYetError) as not_yet:
+        list(lifetime.changes(record(0, OLD), Limits(), arrived))
+    await not_yet.value.wait()
+
+    assert cells_of(list(lifetime.changes(record(0, OLD), Limits(), arrived))) == ["c0", "c1"]
+
+
 async def test_descriptions_are_shared_and_spaced() -> None:
     table = Table()
     lifetime = await described(table)
@@ -156,6 +172,25 @@ async def test_a_refused_change_is_sent_again_without_expired_cells() -> None:
     sent = revisions[0].change
     assert sent is not None
     assert (sent.key, sent.size, sent.record) == (both.change.key, both.change.size, both.change.record)
+
+
+@pytest.mark.parametrize("time_to_live", [-1, DAY, 7 * DAY])
+async def test_young_cells_are_refused_for_another_reason(time_to_live: int) -> None:
+    """No time to live is shorter than a day."""
+    table = Table(time_to_live)
+    lifetime = await described(table)
+    gone = Record(Action.DELETE, encode_row((("pk", 1),), (), delete=True))
+
+    assert not await lifetime.revise([refusal(record(0, DAY - EXPIRY_MARGIN - 1)), refusal(gone)])
+    assert len(table.times) == 1
+
+
+async def test_a_table_with_a_shorter_time_to_live_than_the_service_allows_is_believed() -> None:
+    lifetime = await described(Table(600))
+
+    (revision,) = await lifetime.revise([refusal(record(0, 700))])
+    assert revision.change is not None
+    assert cells_of([revision.change]) == ["c0"]
 
 
 @pytest.mark.parametrize(("code", "time_to_live", "calls"), [("OTSOutOfRowSizeLimit", DAY, 1), ("", -1, 2)])

@@ -13,6 +13,7 @@ with expired cells on every page, costs one call a minute.
 The clock. A request may be sent again for hours while the destination is busy, and its cells pass their time to live
 meanwhile. And an owner may lower the time to live. So a refusal that may be due to a version is not taken as it is:
 `revise` describes the table, leaves out what is past its time to live by now, and the rest of the row is sent again.
+Cells that are too young for any time to live to end are refused for another reason, and cost no description.
 
 Descriptions are numbered when they begin, and the numbers decide which of two things came first: clocks do not.
 
@@ -33,7 +34,14 @@ from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.sinks.feed import NotYetError
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.table.batch_write import Refusal
-from ots_tunnel.sinks.table.row_change import Change, Omissions, changes_of, expired_before_ms, without_expired
+from ots_tunnel.sinks.table.row_change import (
+    Change,
+    Omissions,
+    changes_of,
+    expired_before_ms,
+    has_expired,
+    without_expired,
+)
 
 #: Seconds for which a description is good enough for a record that is older than it.
 MAX_AGE = 60.0
@@ -43,6 +51,9 @@ CLOCK_MARGIN = 60.0
 
 #: Seconds between the beginnings of two descriptions: the service allows ten table calls a second per instance.
 SPACING = 0.2
+
+#: Seconds; the service accepts no shorter time to live. A younger cell is refused for another reason.
+SHORTEST = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +113,11 @@ class Lifetime:
 
     def check(self, record: Record, arrived: int) -> None:
         """Refuse to leave out a cell by a description that may be older than it; arguments as in `changes`."""
-        if self._known > arrived:
-            return
-        sequence = record.sequence
-        committed = float("-inf") if sequence is None else sequence.timestamp_us / 1e6
         is_young = 0 <= self._clock() - self._asked_at < MAX_AGE
-        if not is_young or committed > self._asked_at - CLOCK_MARGIN:
-            raise NotYetError(lambda: self.renew(arrived))
+        if is_young and (self._known > arrived or _commit_time(record) <= self._asked_at - CLOCK_MARGIN):
+            return
+        since = max(arrived, self._known)  # a description that is too old does not serve, whatever the mark
+        raise NotYetError(lambda: self.renew(since))
 
     async def renew(self, since: int) -> None:
         """Describe the table, unless that was begun after the mark `since`.
@@ -133,7 +142,7 @@ class Lifetime:
         Raises:
             SinkRejected, ServiceError, TransportError: see `renew`.
         """
-        suspects = [refusal for refusal in refusals if _may_be_expired(refusal)]
+        suspects = [refusal for refusal in refusals if self._may_be_expired(refusal)]
         if suspects:
             await self.renew(self.now)
         limit_ms = self.limit_ms
@@ -142,11 +151,20 @@ class Lifetime:
         changes = [(refusal, without_expired(refusal.change, limit_ms, self._omissions)) for refusal in suspects]
         return [Revision(refusal, change) for refusal, change in changes if change is not refusal.change]
 
+    def _may_be_expired(self, refusal: Refusal) -> bool:
+        """Whether any time to live that the destination may have got by now explains the refusal."""
+        if not isinstance(service_error(refusal.code, refusal.message), ParameterInvalid):
+            return False
+        shortest = SHORTEST if self._time_to_live == -1 else min(SHORTEST, self._time_to_live)
+        limit_ms = expired_before_ms(shortest, self._clock())
+        return limit_ms is not None and has_expired(refusal.change, limit_ms)
+
 
 async def nothing_to_revise(_: Sequence[Refusal]) -> list[Revision]:
     """Every refusal stands."""
     return []
 
 
-def _may_be_expired(refusal: Refusal) -> bool:
-    return isinstance(service_error(refusal.code, refusal.message), ParameterInvalid)
+def _commit_time(record: Record) -> float:
+    """Unix seconds; before any other time for a row of a snapshot."""
+    return float("-inf") if record.sequence is None else record.sequence.timestamp_us / 1e6

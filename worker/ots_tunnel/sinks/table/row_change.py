@@ -113,6 +113,18 @@ def changes_of(
     yield from _pieces(record, span, cells, limits, omissions)
 
 
+def has_expired(change: Change, expired_before_ms: int) -> bool:
+    """Whether a change puts a cell with a version below this one.
+
+    Raises:
+        CodecError: the change is malformed.
+    """
+    if change.row.action is Action.DELETE:
+        return False
+    cells = scan_row(change.row.body).cells
+    return len(_unexpired(cells, expired_before_ms)) < len(cells)
+
+
 def without_expired(change: Change, expired_before_ms: int, omissions: Omissions) -> Change | None:
     """A change without its expired cells; itself if it has none, None if nothing is left of an update.
 
