@@ -354,6 +354,7 @@ class Fleet(Telling):
         await self.epilogues.delete_at_once()
         await self.forestalled.create_where_refused()
         await self.forestalled.create_a_child()
+        await self.forestalled.edit_the_endpoint()
         await self.epilogues.keep_off()
         self.stop_controllers()
         await OlderCrd(self).happen()

@@ -3,12 +3,14 @@
 create_where_refused   the service refuses to create the destination or the tunnel; somebody else creates it, and the
                        object, whose deletion policy is Delete, is deleted
 create_a_child         somebody else creates a child of the object's in the moment of its first apply
+edit_the_endpoint      a user edits the endpoint of the destination before the first worker starts; there, the table of
+                       that name has a row of somebody else
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.client.table_calls import RowChange, batch_write_request
@@ -18,6 +20,7 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.simulation.apiserver.api import APPLY, Request
 from tests.simulation.apiserver.store import Manifest
+from tests.simulation.fleet.expecting import expect
 from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL
 from tests.support.emulator.emulator_scene import create_table_request
 from tests.support.row_changes import VERSIONS
@@ -36,6 +39,8 @@ REFUSALS = (
 REFUSING_SECONDS = 70.0
 #: Seconds in which the operator looks at what somebody else has created.
 LOOKING_SECONDS = 150.0
+#: Difference between a cell's version and now up to which a table takes it, where it is to take every one.
+ANY_VERSION_SECONDS = 9_223_372_036_854
 #: The only row of a table of somebody else.
 THEIRS = "theirs"
 
@@ -96,10 +101,32 @@ class Forestalled:
         elif self._child:
             fleet.user("DELETE", CONFIG_MAP)
 
-    def _apply_anew(self) -> None:
+    async def edit_the_endpoint(self) -> None:
+        """In every third story, if existing rows are to be copied; one service answers behind both endpoints."""
+        fleet = self._fleet
+        if fleet.scenario.seed % 3 or fleet.scenario.tunnel == "Stream":
+            return
+        self._apply_anew(replicas=0)
+        wrong = "the destination is not recorded"
+        await expect(fleet, self._is_recorded, LOOKING_SECONDS, "unstable", wrong)
+        self._drop_table()
+        self._create_table()
+        fleet.edit({"sink": {"tablestore": {"endpoint": "http://source.region"}}, "replicas": 1})
+        await asyncio.sleep(LOOKING_SECONDS)
+        if not self._is_table_theirs():
+            fleet.violate("foreign", "the table of somebody else at another endpoint is changed or deleted")
+        fleet.user("DELETE", fleet.path)
+        await fleet.epilogues.gone()
+        self._clean()
+
+    def _is_recorded(self) -> bool:
+        status = (self._fleet.stored() or {}).get("status") or {}
+        return bool((status.get("destination") or {}).get("ensuredTime")) and self._fleet.tunnel() is not None
+
+    def _apply_anew(self, **changes: Any) -> None:
         self._clean()
         self._fleet.service.created.clear()
-        self._fleet.apply(deletionPolicy="Delete")
+        self._fleet.apply(deletionPolicy="Delete", **changes)
 
     def _clean(self) -> None:
         """Nothing of the object is left at the service."""
@@ -108,10 +135,16 @@ class Forestalled:
         if (found := fleet.tunnel()) is not None:
             del tunnels[found.id]
         if TABLE in fleet.service.emulator.instances[COPY].tables:
-            fleet.service.call(COPY, "DeleteTable", table_pb2.DeleteTableRequest(table_name=TABLE))
+            self._drop_table()
+
+    def _drop_table(self) -> None:
+        self._fleet.service.call(COPY, "DeleteTable", table_pb2.DeleteTableRequest(table_name=TABLE))
 
     def _create_table(self) -> None:
-        self._fleet.service.call(COPY, "CreateTable", create_table_request(TABLE, max_versions=VERSIONS))
+        request = create_table_request(TABLE, max_versions=VERSIONS)
+        # it fits: nothing but its row speaks against it
+        request.table_options.deviation_cell_version_in_sec = ANY_VERSION_SECONDS
+        self._fleet.service.call(COPY, "CreateTable", request)
         row = RowChange(Action.PUT, encode_row((("pk", THEIRS),), (Column("n", 1),)))
         self._fleet.service.call(COPY, "BatchWriteRow", batch_write_request(TABLE, [row]))
 
