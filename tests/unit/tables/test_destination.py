@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from ots_tunnel.credentials import static_credentials
-from ots_tunnel.errors import ConfigError
+from ots_tunnel.errors import ConfigError, ConnectError
 from ots_tunnel.model import Credentials, KeyColumn, KeyType
 from ots_tunnel.tables import TableAdmin, TableSchema
 from ots_tunnel.tables.compatibility import ANY_DEVIATION, check_destination, planned_schema
-from ots_tunnel.tables.destination import refuse_same_table
+from ots_tunnel.tables.destination import CreateCall, refuse_same_table
 
 SOURCE = TableSchema(
     "orders",
@@ -113,3 +113,48 @@ def test_a_copy_into_itself_is_refused(one: str, other: str) -> None:
 )
 def test_other_tables_are_not_the_source(endpoint: str, instance: str, table: str) -> None:
     refuse_same_table(admin("https://shop.cn-hangzhou.ots.aliyuncs.com"), admin(endpoint, instance), "orders", table)
+
+
+class Tables:
+    """An instance that creates every table."""
+
+    def __init__(self) -> None:
+        self.created: list[TableSchema] = []
+
+    def create(self, schema: TableSchema) -> None:
+        self.created.append(schema)
+
+
+def test_a_call_that_is_given_up_while_it_is_sent_may_have_created_the_table() -> None:
+    tables, seen = Tables(), []
+
+    def give_up() -> None:
+        # as another thread whose patience ends after the call has looked, and who then reads what became of it
+        call.is_given_up = True
+        seen.append(call.may_have_created)
+
+    call = CreateCall(before_send=give_up)
+
+    assert call.send(cast(TableAdmin, tables), SOURCE)
+    assert (tables.created, seen) == ([SOURCE], [True])
+
+
+def test_a_call_that_is_given_up_before_it_is_sent_creates_nothing() -> None:
+    tables, call = Tables(), CreateCall(is_given_up=True)
+
+    with pytest.raises(ConnectError, match="given up"):
+        call.send(cast(TableAdmin, tables), SOURCE)
+
+    assert (tables.created, call.may_have_created) == ([], False)
+
+
+def test_a_call_that_is_refused_right_before_it_is_sent_creates_nothing() -> None:
+    def refuse() -> None:
+        raise PermissionError("the lease is not held")
+
+    tables, call = Tables(), CreateCall(before_send=refuse)
+
+    with pytest.raises(PermissionError):
+        call.send(cast(TableAdmin, tables), SOURCE)
+
+    assert (tables.created, call.may_have_created) == ([], False)

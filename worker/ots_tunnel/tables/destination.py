@@ -56,17 +56,19 @@ class CreateCall:
 
     before_send: Callable[[], None] | None = None
     may_have_created: bool = False
-    """Whether the table may exist because of this call; False before it, and where the service refused it."""
+    """Whether the table may exist because of this call; False before it, and where it was not sent or was refused."""
     is_given_up: bool = False
     """Whether nobody waits for the call any more: where it was not sent yet, it never is."""
 
     def send(self, destination: TableAdmin, schema: TableSchema) -> bool:
         """Create the table; False where it exists already. Errors as of `TableAdmin.create`."""
-        if self.is_given_up:
-            raise ConnectError("the call was given up before it was sent")
-        if self.before_send is not None:
-            self.before_send()
+        # set before the look: whoever gives the call up first and reads this afterwards cannot miss a call that is sent
         self.may_have_created = True
+        try:
+            self._check()
+        except BaseException:
+            self.may_have_created = False
+            raise
         try:
             destination.create(schema)
         except ObjectAlreadyExist:
@@ -77,6 +79,12 @@ class CreateCall:
             self.may_have_created = not is_refusal(error)
             raise
         return True
+
+    def _check(self) -> None:
+        if self.is_given_up:
+            raise ConnectError("the call was given up before it was sent")
+        if self.before_send is not None:
+            self.before_send()
 
 
 async def ensure_destination(
