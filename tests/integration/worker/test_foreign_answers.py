@@ -9,8 +9,10 @@ import asyncio
 
 import pytest
 
+from ots_tunnel.errors import ConnectionLost
 from ots_tunnel.model import TunnelType
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from tests.support.emulator.emulator_scene import TABLE
 from tests.support.emulator.virtual_scene import KEYS, VirtualScene, streaming
 from tests.support.sinks.sinks import RecordingSink
 from tests.support.waiting import until
@@ -58,3 +60,13 @@ async def test_an_empty_answer_to_a_heartbeat_takes_no_channel_away_and_opens_no
         assert "x-ots-requestid" in (worker.status.error or "")
         scene.deliver = lambda name, answer: answer
         await until(lambda: worker.status.error is None)
+
+
+@pytest.mark.parametrize("call", ["list", "delete"])
+async def test_an_empty_answer_shows_no_tunnels_and_deletes_none(call: str) -> None:
+    scene = await streaming()
+    scene.deliver = lambda name, answer: HttpResponse(200, {}, b"") if name == call else answer
+    client = scene.calling_client()
+
+    with pytest.raises(ConnectionLost, match="x-ots-requestid"):
+        await (client.list_tunnels(TABLE) if call == "list" else client.delete_tunnel(TABLE, "t"))

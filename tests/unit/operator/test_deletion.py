@@ -9,8 +9,11 @@ from typing import Any, cast
 
 import pytest
 
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import AuthFailed, ConnectError, TunnelError
 from ots_tunnel.model import Credentials, TunnelInfo
+from ots_tunnel.protocol.http.message import HttpResponse
+from ots_tunnel.transport import Transport
 from ots_tunnel_operator import names
 from ots_tunnel_operator.deletion.deleter import Deleter
 from ots_tunnel_operator.instance import Instance
@@ -76,7 +79,7 @@ class Clock:
 
 async def finish(
     kube: KubeMemory,
-    service: Service,
+    service: Service | TunnelClient,
     settings: Settings = AT_ONCE,
     clock: Callable[[], float] = lambda: NOW,
     keys: Credentials | None = KEYS,
@@ -278,6 +281,21 @@ async def test_an_object_is_released_with_a_warning_where_the_service_cannot_be_
     assert (event["type"], event["reason"]) == ("Warning", "TunnelLeftBehind")
     assert "spec.source.endpoint" in event["message"]
     assert "delete it by hand" in event["message"]
+
+
+class Balancer:
+    """Answers everything by an empty success that is not the service's."""
+
+    async def send(self, *_: object, **__: object) -> HttpResponse:
+        return HttpResponse(200, {}, b"")
+
+
+async def test_an_empty_success_that_is_not_the_services_deletes_no_tunnel() -> None:
+    kube = deleted_object()
+    await finish(kube, TunnelClient(EMULATOR, "demo", KEYS, cast(Transport, Balancer())))
+
+    assert events(kube) == ["TunnelLeftBehind"]
+    assert "x-ots-requestid" in messages(kube)["TunnelLeftBehind"]
 
 
 async def test_pods_that_outlived_their_deployment_are_waited_for() -> None:

@@ -148,13 +148,20 @@ class TunnelClient:
 
         Raises:
             ParameterInvalid: the tunnel does not exist.
+            ConnectionLost: an empty success was not the service's, so the tunnel may still exist.
         """
         message = pb.DeleteTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
-        await self._call("DeleteTunnel", message, before_send=before_send)
+        _, response = await self._call("DeleteTunnel", message, before_send=before_send)
+        _check_answered("DeleteTunnel", response)
 
     async def list_tunnels(self, table: str) -> tuple[TunnelInfo, ...]:
-        """The tunnels of a table; an empty name means the whole instance."""
-        answer, _ = await self._call("ListTunnel", pb.ListTunnelRequest(table_name=table))
+        """The tunnels of a table; an empty name means the whole instance.
+
+        Raises:
+            ConnectionLost: an empty success was not the service's, so the table may have tunnels.
+        """
+        answer, response = await self._call("ListTunnel", pb.ListTunnelRequest(table_name=table))
+        _check_answered("ListTunnel", response)
         return tuple(messages.tunnel_info_from_wire(tunnel) for tunnel in answer.tunnels)
 
     async def describe_tunnel(self, table: str, name: str, tunnel_id: TunnelId | None = None) -> TunnelDescription:
@@ -345,7 +352,9 @@ class SyncTunnelClient:
 
 
 def _check_answered(name: str, response: HttpResponse) -> None:
-    """Refuse an empty success of somebody else, such as a load balancer: it would end channels, or pass for stored.
+    """Refuse an empty success of somebody else, such as a load balancer.
+
+    It would end channels, pass for a stored checkpoint, for a deleted tunnel, or for a table without tunnels.
 
     Every answer of the service has a request id; the vendor's SDK for Java insists on it (docs/protocol.md 1.9).
 
