@@ -11,7 +11,7 @@ import pytest
 from ots_tunnel.errors import ConnectError, ReadTimeout, TransportError
 from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.tables import POOL_THREADS
-from ots_tunnel_operator.turns import CALLS, Calls, PassTurn
+from ots_tunnel_operator.turns import BLOCKING_CALLS, CALLS, TURN_SECONDS, Calls, PassTurn
 
 pytestmark = pytest.mark.looptime
 
@@ -77,6 +77,77 @@ async def test_the_wait_for_a_turn_is_bounded() -> None:
     assert service.sent == CALLS
 
 
+@pytest.mark.parametrize("blocks", [False, True])
+async def test_a_queue_at_an_instance_that_answers_is_only_a_queue(blocks: bool) -> None:
+    of, seconds = calls(), 1.0
+    number = round(3 * TURN_SECONDS / seconds) * (BLOCKING_CALLS if blocks else CALLS)
+
+    await asyncio.gather(*(of.make(10, lambda: asyncio.sleep(seconds), blocks=blocks) for _ in range(number)))
+
+    assert asyncio.get_running_loop().time() >= 3 * TURN_SECONDS
+
+
+async def test_calls_that_wait_for_a_thread_delay_no_others() -> None:
+    of, service = calls(), Service(silent=False)
+    many = [asyncio.create_task(of.make(10, lambda: asyncio.sleep(1), blocks=True)) for _ in range(10 * CALLS)]
+    await asyncio.sleep(0.5)
+    began = asyncio.get_running_loop().time()
+
+    await asyncio.gather(*(of.make(10, service.call) for _ in range(CALLS)))
+
+    assert asyncio.get_running_loop().time() == began
+    await asyncio.gather(*many)
+
+
+async def test_the_wait_for_a_thread_of_the_process_says_nothing_about_an_instance() -> None:
+    threads, service = asyncio.Semaphore(1), Service(silent=False)
+    elsewhere = [Calls(threads).make(10, lambda: asyncio.sleep(9), blocks=True) for _ in range(5)]
+    others = [asyncio.create_task(call) for call in elsewhere]
+    await asyncio.sleep(0)
+    of = Calls(threads)
+
+    # those behind the first two wait for a thread of the instance meanwhile
+    await asyncio.gather(*(of.make(10, service.call, blocks=True) for _ in range(2 * BLOCKING_CALLS)))
+
+    assert service.sent == 2 * BLOCKING_CALLS
+    await asyncio.gather(*others)
+
+
+async def test_a_call_that_waits_for_a_thread_hears_that_its_instance_is_silent() -> None:
+    threads, service = asyncio.Semaphore(1), Service()
+    others = asyncio.create_task(Calls(threads).make(600, lambda: asyncio.sleep(300), blocks=True))
+    await asyncio.sleep(0)
+    of, began = Calls(threads), asyncio.get_running_loop().time()
+    waiting = asyncio.create_task(of.make(10, service.call, blocks=True))
+    with pytest.raises(ReadTimeout):
+        await of.make(10, service.call)
+
+    with pytest.raises(ReadTimeout, match="no answer within 10 s"):
+        await waiting
+
+    assert asyncio.get_running_loop().time() - began <= 60
+    await others
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+async def test_an_instance_that_falls_silent_is_told_within_a_minute(blocks: bool) -> None:
+    loop, of = asyncio.get_running_loop(), calls()
+
+    async def answering_for_30_seconds() -> None:
+        await asyncio.sleep(0.5 if loop.time() < 30 else 3600)
+
+    async def objects() -> float:
+        try:
+            while True:
+                await of.make(10, answering_for_30_seconds, blocks=blocks)
+        except ReadTimeout:
+            return loop.time()
+
+    told = await asyncio.gather(*(objects() for _ in range(120)))
+
+    assert max(told) <= 30 + 60
+
+
 async def test_one_instance_never_has_all_threads_of_the_process() -> None:
     threads = asyncio.Semaphore(POOL_THREADS)
     silent, other, of = Service(), Service(silent=False), Calls(threads)
@@ -119,6 +190,47 @@ async def test_one_call_at_a_time_probes_until_the_instance_answers() -> None:
     service.answer.set()
     await probe
     await asyncio.gather(*(of.make(60, service.call) for _ in range(CALLS)))
+
+    assert service.sent == 2 + CALLS
+
+
+async def test_calls_await_the_probe_of_an_instance_that_answers_again() -> None:
+    service, of = Service(), calls()
+    probe = await probing(service, of)
+    # more than may be under way: they hold no turn while they wait
+    others = [asyncio.create_task(of.make(10, service.call)) for _ in range(3 * CALLS)]
+    await asyncio.sleep(5)
+    assert service.sent == 2
+
+    service.answer.set()
+    await asyncio.gather(probe, *others)
+
+    assert service.sent == 2 + 3 * CALLS
+
+
+async def test_calls_fail_with_the_probe_that_they_await() -> None:
+    service, of = Service(), calls()
+    with pytest.raises(ReadTimeout):
+        await of.make(10, service.call)
+    began = asyncio.get_running_loop().time()
+
+    found = await asyncio.gather(*(of.make(10, service.call) for _ in range(10 * CALLS)), return_exceptions=True)
+
+    assert {str(error) for error in found} == {"no answer within 10 s"}
+    # an error each: a shared one would collect the traceback of every call
+    assert len({id(error) for error in found}) == len(found)
+    assert (service.sent, asyncio.get_running_loop().time() - began) == (2, 10)
+
+
+async def test_calls_that_await_a_probe_that_is_cancelled_send_the_next_one() -> None:
+    service, of = Service(), calls()
+    probe = await probing(service, of)
+    others = [asyncio.create_task(of.make(10, service.call)) for _ in range(CALLS)]
+    await asyncio.sleep(0)
+    service.silent = False
+    probe.cancel()
+
+    await asyncio.gather(*others)
 
     assert service.sent == 2 + CALLS
 
