@@ -24,13 +24,13 @@ from tests.simulation.cluster.kubelet import Kubelet
 from tests.simulation.fleet import tables
 from tests.simulation.fleet.acts import KINDS, Kind, happen
 from tests.simulation.fleet.claims import Claims, condition
-from tests.simulation.fleet.epilogues import Epilogues
+from tests.simulation.fleet.endings.epilogues import Epilogues
+from tests.simulation.fleet.endings.farewell import Farewell
+from tests.simulation.fleet.endings.forestalled import Forestalled
+from tests.simulation.fleet.endings.losses import RETENTION_HOURS, Losses
+from tests.simulation.fleet.endings.older_crd import OlderCrd
 from tests.simulation.fleet.evidence import Evidence
-from tests.simulation.fleet.farewell import Farewell
 from tests.simulation.fleet.fates import Fates
-from tests.simulation.fleet.forestalled import Forestalled
-from tests.simulation.fleet.losses import RETENTION_HOURS, Losses
-from tests.simulation.fleet.older_crd import OlderCrd
 from tests.simulation.fleet.operator_process import OperatorProcess
 from tests.simulation.fleet.reports import Reports
 from tests.simulation.fleet.scenario import FleetScenario
