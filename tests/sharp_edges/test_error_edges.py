@@ -168,7 +168,7 @@ async def test_g24_a_connection_that_is_reset_is_opened_anew() -> None:
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
             writer.transport.abort()
             return
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nx-ots-requestid: r\r\nContent-Length: 0\r\n\r\n")
         await writer.drain()
         writer.close()
 

@@ -7,6 +7,7 @@ import gc
 import socket
 import warnings
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import pytest
@@ -419,13 +420,14 @@ async def test_an_answer_shorter_than_announced_is_lost(server: RawServer, send:
 
 
 async def test_a_call_without_time_left_is_a_read_timeout(server: RawServer) -> None:
-    transport = SyncTransport(server.endpoint)
-    await asyncio.to_thread(transport.send, request(), timeout=5)
+    def send_twice() -> None:
+        # in one thread, each of which has a connection of its own
+        with closing(SyncTransport(server.endpoint)) as transport:
+            transport.send(request(), timeout=5)
+            transport.send(request(), timeout=0)
 
     with pytest.raises(ReadTimeout):
-        await asyncio.to_thread(transport.send, request(), timeout=0)
-
-    transport.close()
+        await asyncio.to_thread(send_twice)
 
 
 async def test_a_call_that_is_interrupted_gives_its_connection_up(server: RawServer, send: Send) -> None:

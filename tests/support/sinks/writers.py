@@ -34,7 +34,7 @@ class Writer:
     """Writes to its keys in turn, one batch for all of them, each number until it is acknowledged.
 
     Every fifth write of a key removes the row. `doubtful` are the numbers of batches that went unanswered at least
-    once: they may be in the log more than once.
+    once: they may be in the log more than once. The last one of them is repeated before a writer stops.
     """
 
     keys: list[str]
@@ -44,7 +44,7 @@ class Writer:
     stopping: bool = False
 
     async def run(self) -> None:
-        while not self.stopping:
+        while not self.stopping or self.number + 1 in self.doubtful:
             request = self._request(self.number + 1)
             try:
                 response, _ = await self.caller.call(TABLE_OPERATIONS["BatchWriteRow"], request, timeout=10)
