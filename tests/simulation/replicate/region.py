@@ -129,7 +129,7 @@ class ReplicateRegion(Region):
 
     async def _end(self) -> None:
         """Every user runs the command until it says that everything is copied."""
-        until = self.loop.now + self.scenario.timeout + SETTLING
+        until = self.loop.now + self.scenario.timeout + SETTLING + 4 * self.scenario.assign_interval
         while running := [pod.name for pod in self.pods if pod.is_wanted or pod.process is not None]:
             if self.loop.now > until:
                 self.violate("unstable", f"{', '.join(running)} did not complete the copy long after the last fault")
