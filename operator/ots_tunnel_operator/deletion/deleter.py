@@ -77,16 +77,20 @@ class Deleter:
         waiting, logged, was_claimed = NotYet(), "", False
         while True:
             async with cache.lock:
+                is_read = False
                 try:
                     remains = await self._remains(namespace, name, cache)
+                    is_read = True
                     if remains is not None:
                         await self._claim(remains)
                         await self._policy.carry_out(remains, cache)
                         remains = await self._shown_to_others(remains, cache)
                     return remains
                 except Exception as error:
-                    # whatever goes wrong must not hold the object for longer than the time limit
-                    waiting = _cause(error, namespace, name)
+                    # whatever goes wrong must not hold the object for longer than the time limit; that it cannot be
+                    # read says nothing against another operator, which serves it
+                    if is_read or not isinstance(waiting, Elsewhere):
+                        waiting = _cause(error, namespace, name)
                 if isinstance(waiting, Obstacle) and str(waiting) != logged:
                     logged = str(waiting)
                     where = _where(LogAction.DELETION_DELAYED, namespace, name, logged)

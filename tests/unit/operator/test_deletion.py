@@ -441,6 +441,31 @@ async def test_an_object_that_another_operator_serves_is_left_to_it_for_twice_th
     assert clock.now - NOW > 2 * PATIENT.delete_seconds
 
 
+async def test_an_object_of_another_operator_stays_its_own_while_it_cannot_be_read() -> None:
+    kube, service, clock = deleted_object(), Service(), Clock()
+    kube.objects["TablestoreTunnel", NAME]["metadata"]["annotations"][names.ANNOTATION_OPERATOR] = "elsewhere/lease"
+
+    class Refusing(KubeMemory):
+        reads = 0
+
+        async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+            if kind.kind == "Lease":
+                # it is renewed
+                return {"metadata": {"resourceVersion": str(self.reads)}, "spec": {"holderIdentity": "it"}}
+            self.reads += 1
+            if self.reads > 4:
+                self.objects.pop(("TablestoreTunnel", NAME), None)
+            elif self.reads > 1:
+                raise KubeError(500, "InternalError", "not now")
+            return await super().get(kind, namespace, name)
+
+    kube = Refusing(kube.objects)
+    await finish(kube, service, replace(PATIENT, lease="shop/mine"), clock)
+
+    assert kube.reads == 5
+    assert kube.writes == []
+
+
 @pytest.mark.parametrize(
     ("policy", "status"),
     [("Retain", recorded()), ("Delete", {"tunnel": {"id": TUNNEL_ID, "createdByOperator": False}})],
