@@ -214,6 +214,8 @@ class Region(Telling):
         """Wait until everything is right, and no path is disturbed any more."""
         for _ in range(2):  # a path that falls dark once a proxy has held answers back is disturbed twice
             await asyncio.sleep(max(0.0, self.network.disturbed_until - self.loop.now))
+        # a channel that moves is taken away by one assignment and given out by another one
+        await asyncio.sleep(3 * self.scenario.assign_interval)
         until = self.loop.now + self.scenario.timeout + SETTLING + 4 * self.scenario.assign_interval
         while unfit := self._unfit():
             if self.loop.now > until:
