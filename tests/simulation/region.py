@@ -214,11 +214,14 @@ class Region(Telling):
         """Wait until everything is right, and no path is disturbed any more."""
         for _ in range(2):  # a path that falls dark once a proxy has held answers back is disturbed twice
             await asyncio.sleep(max(0.0, self.network.disturbed_until - self.loop.now))
-        # a channel that moves is taken away by one assignment and given out by another one
-        await asyncio.sleep(3 * self.scenario.assign_interval)
-        until = self.loop.now + self.scenario.timeout + SETTLING + 4 * self.scenario.assign_interval
-        while unfit := self._unfit():
-            if self.loop.now > until:
+        rest = 2 * self.scenario.interval + 3 * self.scenario.assign_interval
+        until = self.loop.now + self.scenario.timeout + SETTLING + 2 * rest
+        begun = float("inf")
+        # who was suspended learns with a heartbeat that its client is gone; a channel that moves is taken away by one
+        # assignment and given out by another one
+        while (unfit := self._unfit()) or self.loop.now < begun + rest:
+            begun = float("inf") if unfit else min(begun, self.loop.now)
+            if unfit and self.loop.now > until:
                 self.violate("unstable", f"long after the last fault: {'; '.join(unfit)}")
                 return
             await asyncio.sleep(1)

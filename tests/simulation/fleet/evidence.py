@@ -36,6 +36,9 @@ Document = Mapping[str, Any]
 BRIEF, DISTURBED = 12.0, 60.0
 #: Seconds for which a page belongs to the pass that is under way, beside calls to the service that take long.
 PASS_SECONDS = 20.0
+#: The same where the API server answers late, up to `fates.SLOW` seconds in each direction of a call: a pass scales
+#: down before it writes the status.
+SLOW_PASS_SECONDS = 60.0
 
 
 class Evidence:
@@ -125,7 +128,7 @@ class Evidence:
         pages = [
             shown
             for address, shown in sorted(self._pages.items())
-            if address not in self._silent and fleet.loop.now - shown[0] <= PASS_SECONDS
+            if address not in self._silent and fleet.loop.now - shown[0] <= self._longest_pass()
         ]
         if all(channel.status is ChannelStatus.TERMINATED for channel in described.channels):
             return
@@ -139,6 +142,10 @@ class Evidence:
             elif not any(_holds(page, channel.id, "endReached") for page in owners):
                 yield f"channel {channel.id[:8]} is not reported done by its owner, {channel.owner}"
         yield from self._unsettled(pages)
+
+    def _longest_pass(self) -> float:
+        is_slow = self._fleet.loop.now < self._fleet.fates.slow_until + SLOW_PASS_SECONDS
+        return SLOW_PASS_SECONDS if is_slow else PASS_SECONDS
 
     def _unsettled(self, pages: list[tuple[float, Document]]) -> Iterator[str]:
         fleet = self._fleet
