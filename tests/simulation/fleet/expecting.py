@@ -23,7 +23,7 @@ async def expect(
     """Wait until something holds.
 
     Args:
-        holds: asked at once, and every second.
+        holds: asked at once, and again and again.
         seconds: in which it has to come; after them the rule is broken, which ends the story.
         otherwise: what is wrong then.
         why: says more.

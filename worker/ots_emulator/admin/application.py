@@ -45,10 +45,10 @@ def admin_application(service: Service, descriptors: LastDescriptor) -> web.Appl
         return web.json_response([call._asdict() for call in service.application.history.newest_first()])
 
     # read once: a call that opens a file fails where no descriptor is left
-    text = PAGE.read_bytes()
+    page_body = PAGE.read_bytes()
 
     async def page(request: web.Request) -> web.Response:
-        return web.Response(body=text, content_type="text/html", charset="utf-8", headers=_PAGE_HEADERS)
+        return web.Response(body=page_body, content_type="text/html", charset="utf-8", headers=_PAGE_HEADERS)
 
     async def faults(request: web.Request) -> web.Response:
         return web.json_response({"rules": [asdict(rule) for rule in service.faults.rules]})

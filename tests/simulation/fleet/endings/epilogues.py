@@ -71,7 +71,7 @@ class Epilogues:
     async def delete_early(self) -> None:
         """The operator dies right after it has created a tunnel, and the object is deleted meanwhile."""
         fleet = self._fleet
-        self._apply_anew()
+        self.apply_anew()
         if fleet.scenario.seed % 2:
             await self._refuse_creation()
         await self._created()
@@ -86,7 +86,7 @@ class Epilogues:
         fleet = self._fleet
         if fleet.scenario.seed % 6 != 1:
             return
-        self._apply_anew()
+        self.apply_anew()
         await self._created()
         fleet.fates.refuse_finalizers(injected(500), RELEASING_SECONDS)
         fleet.user("DELETE", OBJECT)
@@ -95,7 +95,7 @@ class Epilogues:
         fleet.story.tell("user", "removes the finalizer, and applies the object again")
         fleet.user("PATCH", OBJECT, {"metadata": {"finalizers": []}})
         fleet.fates.clear()
-        self._apply_anew()
+        self.apply_anew()
         await self._created()
         created = fleet.tunnel()
         await asyncio.sleep(RELEASING_SECONDS)
@@ -104,13 +104,22 @@ class Epilogues:
         fleet.user("DELETE", OBJECT)
         await self.gone()
 
-    def _apply_anew(self) -> None:
+    def apply_anew(self, **changes: Any) -> None:
         """Apply the object where nothing of it is left: rows in the destination would keep it from a tunnel."""
-        fleet = self._fleet
+        self.clear()
+        self._fleet.service.created.clear()
+        self._fleet.apply(deletionPolicy="Delete", **changes)
+
+    def clear(self) -> None:
+        """Leave nothing of the object at the service."""
         self._drop_tunnel()
-        fleet.service.call(COPY, "DeleteTable", table_pb2.DeleteTableRequest(table_name=TABLE))
-        fleet.service.created.clear()
-        fleet.apply(deletionPolicy="Delete")
+        self.drop_table()
+
+    def drop_table(self) -> None:
+        """Delete the destination, if it exists."""
+        service = self._fleet.service
+        if TABLE in service.emulator.instances[COPY].tables:
+            service.call(COPY, "DeleteTable", table_pb2.DeleteTableRequest(table_name=TABLE))
 
     async def _created(self) -> None:
         """Wait for the tunnel; the operator has only just created it."""
@@ -136,7 +145,7 @@ class Epilogues:
         fleet = self._fleet
         if fleet.scenario.seed % 6 != 3:
             return
-        self._apply_anew()
+        self.apply_anew()
         await expect(fleet, fleet.programs, STARTING_SECONDS, "unstable", "no worker starts")
         fleet.slow_cluster_until = fleet.loop.now + LINGERING_SECONDS
         fleet.user("DELETE", OBJECT)
@@ -152,7 +161,7 @@ class Epilogues:
         if seed % 4 != 1:
             return
         fleet.fates.refuse_finalizers(injected(500), AT_ONCE_SECONDS)
-        self._apply_anew()
+        self.apply_anew()
         await asyncio.sleep(random.Random(f"at once:{seed}").uniform(0.02, AT_ONCE_SECONDS))
         fleet.user("DELETE", OBJECT)
         fleet.fates.clear()

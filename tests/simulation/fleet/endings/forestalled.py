@@ -10,16 +10,16 @@ edit_the_endpoint      a user edits the endpoint of the destination before the f
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.client.table_calls import RowChange, batch_write_request
 from ots_tunnel.model import Action, StreamConfig, TunnelType
-from ots_tunnel.protocol import table_pb2
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.simulation.apiserver.api import APPLY, Request
 from tests.simulation.apiserver.store import Manifest
+from tests.simulation.fleet.endings.epilogues import CONFIG_MAP
 from tests.simulation.fleet.expecting import expect
 from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL
 from tests.support.emulator.emulator_scene import create_table_request
@@ -28,7 +28,6 @@ from tests.support.row_changes import VERSIONS
 if TYPE_CHECKING:
     from tests.simulation.fleet.fleet import Fleet
 
-CONFIG_MAP = "/api/v1/namespaces/shop/configmaps/orders-config"
 #: What is refused, and with what: each proves that the call has created nothing.
 REFUSALS = (
     ("CreateTable", "OTSQuotaExhausted"),
@@ -62,7 +61,7 @@ class Forestalled:
         until = fleet.service.clock.now() + REFUSING_SECONDS
         rule = FaultRule(operation=operation, code=code, until=until, access_key_id=KEY.access_key_id)
         fleet.service.emulator.add_fault(rule)
-        self._apply_anew()
+        fleet.epilogues.apply_anew()
         fleet.story.tell("region", "%s is refused", operation)
         await asyncio.sleep(REFUSING_SECONDS - 1)
         fleet.story.tell("user", "creates what was refused")
@@ -76,7 +75,7 @@ class Forestalled:
         await fleet.epilogues.gone()
         if not is_theirs():
             fleet.violate("foreign", f"what somebody else has created is changed or deleted: {operation} was refused")
-        self._clean()
+        fleet.epilogues.clear()
 
     def overtake(self, request: Request) -> None:
         """A write of the operator leaves: somebody else's is there before it."""
@@ -91,7 +90,7 @@ class Forestalled:
         if fleet.scenario.seed % 3 != 1:
             return
         self._is_racing = True
-        self._apply_anew()
+        fleet.epilogues.apply_anew()
         await asyncio.sleep(60)
         fleet.user("DELETE", fleet.path)
         await fleet.epilogues.gone()
@@ -106,10 +105,10 @@ class Forestalled:
         fleet = self._fleet
         if fleet.scenario.seed % 3 or fleet.scenario.tunnel == "Stream":
             return
-        self._apply_anew(replicas=0)
+        fleet.epilogues.apply_anew(replicas=0)
         wrong = "the destination is not recorded"
         await expect(fleet, self._is_recorded, LOOKING_SECONDS, "unstable", wrong)
-        self._drop_table()
+        fleet.epilogues.drop_table()
         self._create_table()
         fleet.edit({"sink": {"tablestore": {"endpoint": "http://source.region"}}, "replicas": 1})
         await asyncio.sleep(LOOKING_SECONDS)
@@ -117,28 +116,11 @@ class Forestalled:
             fleet.violate("foreign", "the table of somebody else at another endpoint is changed or deleted")
         fleet.user("DELETE", fleet.path)
         await fleet.epilogues.gone()
-        self._clean()
+        fleet.epilogues.clear()
 
     def _is_recorded(self) -> bool:
         status = (self._fleet.stored() or {}).get("status") or {}
         return bool((status.get("destination") or {}).get("ensuredTime")) and self._fleet.tunnel() is not None
-
-    def _apply_anew(self, **changes: Any) -> None:
-        self._clean()
-        self._fleet.service.created.clear()
-        self._fleet.apply(deletionPolicy="Delete", **changes)
-
-    def _clean(self) -> None:
-        """Nothing of the object is left at the service."""
-        fleet = self._fleet
-        tunnels = fleet.service.emulator.instances[SOURCE].tunnels
-        if (found := fleet.tunnel()) is not None:
-            del tunnels[found.id]
-        if TABLE in fleet.service.emulator.instances[COPY].tables:
-            self._drop_table()
-
-    def _drop_table(self) -> None:
-        self._fleet.service.call(COPY, "DeleteTable", table_pb2.DeleteTableRequest(table_name=TABLE))
 
     def _create_table(self) -> None:
         request = create_table_request(TABLE, max_versions=VERSIONS)
