@@ -51,6 +51,7 @@ def test_log_actions_are_an_interface() -> None:
         "file_published",
         "heartbeat_failed",
         "login_unreadable",
+        "look_refused",
         "possible_gap",
         "preflight_failed",
         "processor_failed",

@@ -116,6 +116,14 @@ class LogAction(enum.StrEnum):
         "client_id",
         "channel_id",
     )
+    LOOK_REFUSED = (
+        "look_refused",
+        "A channel that waits for its parents cannot be read, so it is not known whether the tunnel is complete.",
+        "tunnel_id",
+        "client_id",
+        "channel_id",
+        "error",
+    )
     CHECKPOINT_FAILED = (
         "checkpoint_failed",
         "A checkpoint was not stored; tried again while the channel is open.",

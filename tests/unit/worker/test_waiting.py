@@ -41,7 +41,8 @@ class Service:
     def waiting(self) -> WaitingChannels:
         worker = SimpleNamespace(budget=ByteBudget(1))
         settings = SimpleNamespace(tunnel_id="t")
-        context = SimpleNamespace(client=self, client_id="me", settings=settings, worker=worker)
+        ids = {"client": self, "client_id": "me", "settings": settings, "worker": worker}
+        context = SimpleNamespace(**ids, log_fields=lambda action, channel_id: {"channel_id": channel_id})
         return WaitingChannels(cast(Any, context), END_US)
 
 
@@ -73,6 +74,21 @@ async def test_a_channel_is_passed_by_what_it_holds(service: Service, is_passed:
     found = await service.waiting().passed([CHANNEL], 61.0, settled=True)
 
     assert found == ({CHANNEL} if is_passed else set())
+
+
+async def test_a_refusal_that_stays_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    waiting = Service(error=ParameterInvalid("OTSParameterInvalid", "no")).waiting()
+    for _ in range(2):
+        await waiting.passed([CHANNEL], 61.0, settled=True)
+
+    assert [(line.levelname, vars(line)["channel_id"]) for line in caplog.records] == [("WARNING", CHANNEL)]
+
+
+@pytest.mark.parametrize("passing", [ServerUnavailable("OTSServerUnavailable", "busy"), ConnectionLost("reset")])
+async def test_what_passes_is_not_logged(passing: TunnelError, caplog: pytest.LogCaptureFixture) -> None:
+    await Service(error=passing).waiting().passed([CHANNEL], 61.0, settled=True)
+
+    assert not caplog.records
 
 
 class Log(Service):

@@ -20,12 +20,16 @@ Source: docs/architecture.md 3.4.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Set
 
-from ots_tunnel.errors import CodecError, ResourceGone, ServiceError, TransportError
+from ots_tunnel.errors import CodecError, ResourceGone, ServiceError, TransportError, TunnelError
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import FINISHED, ChannelId, Token
 from ots_tunnel.worker.context import ClientContext
 from ots_tunnel.worker.pages.end_time import cut_page
+
+logger = logging.getLogger(__name__)
 
 #: Pages of one look that may be empty and announce more; then the next look goes on.
 EMPTY_PAGES = 20
@@ -41,6 +45,8 @@ class WaitingChannels:
         self._known: dict[ChannelId, bool] = {}
         #: Channel to its checkpoint, and the token behind the empty pages that were read from there.
         self._reached: dict[ChannelId, tuple[Token, Token]] = {}
+        #: Channel to the kind of its last refusal that repeats do not change.
+        self._refusals: dict[ChannelId, type[TunnelError]] = {}
 
     def __repr__(self) -> str:
         return f"WaitingChannels({len(self._known)} known)"
@@ -65,10 +71,19 @@ class WaitingChannels:
             except ResourceGone:
                 if not settled:
                     return found
-            except (TransportError, ServiceError, CodecError):
-                return found  # the heartbeat reports what is wrong
+            except (TransportError, ServiceError, CodecError) as error:
+                self._tell(channel_id, error)
+                return found
             found.add(channel_id)
         return found
+
+    def _tell(self, channel_id: ChannelId, error: TunnelError) -> None:
+        """Log a refusal that stays, once; the heartbeat reports what passes."""
+        if error.retryable or self._refusals.get(channel_id) is type(error):
+            return
+        self._refusals[channel_id] = type(error)
+        fields = {**self._context.log_fields(LogAction.LOOK_REFUSED, channel_id), "error": str(error)}
+        logger.warning("a waiting channel cannot be read, so completion is not known: %s", error, extra=fields)
 
     async def _is_passed(self, channel_id: ChannelId, known_time: float) -> bool:
         if channel_id not in self._known:
