@@ -18,7 +18,7 @@ import binascii
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from ots_tunnel.errors import CodecError
 
@@ -27,6 +27,10 @@ PROGRESS_LABEL = "ots-tunnel.dev/tunnel-id"
 
 #: Keys of `binaryData`.
 SPLITS_KEY, DONE_KEY = "splits.json.gz", "done.bitmap"
+
+#: Seconds after the deletion of its pod within which a driver may still start tasks. A driver that the record does not
+#: confirm ends its job before that; whoever waits for the last write of a copy waits so much longer for its tasks.
+CUT_OFF_SECONDS: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)
