@@ -275,7 +275,10 @@ async def test_a_wrong_password_is_refused(
     assert "wrong-horse" not in f"{refusal.value!r}{caplog.text}"
 
 
-async def test_a_password_that_changes_is_followed(broker: Broker, topic: str, tmp_path: Path) -> None:
+async def test_a_password_that_changes_is_followed(
+    broker: Broker, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ots_tunnel.sinks.kafka.login_refusals.ATTEMPT_SECONDS", 3)
     sasl = {"mechanism": "SCRAM-SHA-256", "directory": login(tmp_path)}
     options: dict[str, Any] = {"listener": "SASLPLAIN", "securityProtocol": "SASL_PLAINTEXT", "sasl": sasl}
     try:

@@ -15,6 +15,7 @@ from ots_tunnel.errors import ConfigError, SinkError, SinkRejected
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_about_login, verdict
 from ots_tunnel.sinks.kafka.login import FileLogin
+from ots_tunnel.sinks.kafka.login_refusals import LoginRefusals
 from ots_tunnel.sinks.kafka.producer import ReportingProducer, failure_of
 from ots_tunnel.sinks.kafka.settings import producer_settings
 
@@ -61,8 +62,7 @@ class Connections:
         self._single_producer: ReportingProducer | None = None
         #: The last error of a connection: it explains why no broker answers.
         self._connection_error: Failure | None = None
-        #: The brokers' refusal of the login since a message was confirmed.
-        self.login_refused: Failure | None = None
+        self.login_refusals = LoginRefusals(clock)
 
     def __repr__(self) -> str:
         return f"Connections({self.where})"
@@ -81,7 +81,7 @@ class Connections:
                 failure = await producer.topic_error(CHECK_TIMEOUT)
             except KafkaException as error:
                 failure = failure_of(error.args[0])
-            failure = self.login_refused or producer.fatal or failure
+            failure = self.login_refusals.last or producer.fatal or failure
             if failure is None:
                 return
             if verdict(failure) in (Verdict.REJECTED, Verdict.CHECK_TOPIC):
@@ -101,6 +101,7 @@ class Connections:
         former = self._single_producer if alone else self._producer
         if former is not None and former.fatal is None:
             return former
+        self.refresh_login(at_once=True)
         try:
             producer = ReportingProducer(self._current_settings(alone=alone), self._topic, self._take_error)
         except KafkaException as error:
@@ -123,21 +124,24 @@ class Connections:
             if producer is not None and producer.fatal is not None and verdict(producer.fatal) is Verdict.REJECTED:
                 raise SinkRejected(producer.fatal.name, f"{self.where}: {producer.fatal.text}")
 
-    def refresh_login(self) -> bool:
-        """Use the login that the files hold now; return whether it is a new one."""
+    def refresh_login(self, *, at_once: bool = False) -> None:
+        """Use the login that the files hold, if it is a new one.
+
+        Args:
+            at_once: read the files even if that was done within the last second.
+        """
         try:
-            login = self._login.changed() if self._login is not None else None
+            login = self._login.changed(at_once=at_once) if self._login is not None else None
         except ConfigError as error:  # a Secret that is being replaced; the previous login may still work
             extra = {"action": LogAction.LOGIN_UNREADABLE, "error": str(error), "topic": self._topic}
             logger.warning("the login cannot be read", extra=extra)
-            return False
+            return
         if login is None:
-            return False
+            return
         for producer in (self._producer, self._single_producer):
             if producer is not None:
                 producer.log_in(login.username, login.password)
-        self.login_refused = None
-        return True
+        self.login_refusals.login_changed()
 
     async def close(self) -> None:
         """Drop what was abandoned, and disconnect."""
@@ -149,14 +153,15 @@ class Connections:
     def _current_settings(self, *, alone: bool) -> dict[str, Any]:
         settings = {**self._settings, "batch.num.messages": 1} if alone else dict(self._settings)
         if self._login is not None:
-            login = self._login.read()
+            login = self._login.last
             settings |= {"sasl.username": login.username, "sasl.password": login.password}
         return settings
 
     def _take_error(self, failure: Failure) -> None:
         if failure.name != "_ALL_BROKERS_DOWN":  # sums up the errors before it, which give the reasons
             self._connection_error = failure
-        if is_about_login(failure) and not self.refresh_login():
-            self.login_refused = failure
+        if is_about_login(failure):
+            self.refresh_login(at_once=True)
+            self.login_refusals.add(failure)
         extra = {"action": LogAction.BROKER_TROUBLE, "error": str(failure), "topic": self._topic}
         logger.warning("the broker cannot be used", extra=extra)

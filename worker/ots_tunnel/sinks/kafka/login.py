@@ -50,13 +50,25 @@ class FileLogin:
         self._login = login
         return login
 
-    def changed(self) -> Login | None:
-        """Return the login if it is not the one read last, else None; reads files at most once a second.
+    @property
+    def last(self) -> Login:
+        """The login as it was read last.
+
+        Raises:
+            ConfigError: as `read`, where it was not read before.
+        """
+        return self._login or self.read()
+
+    def changed(self, *, at_once: bool = False) -> Login | None:
+        """Return the login if it is not the one read last, else None.
+
+        Args:
+            at_once: read the files even if that was done within the last second.
 
         Raises:
             ConfigError: as `read`.
         """
-        if self._clock() < self._next_look:
+        if not at_once and self._clock() < self._next_look:
             return None
         before = self._login
         return login if (login := self.read()) != before else None

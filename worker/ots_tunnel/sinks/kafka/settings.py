@@ -7,6 +7,7 @@ from typing import Any
 
 from ots_tunnel.config import KafkaSinkConfig
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.sinks.kafka.login_refusals import ATTEMPT_SECONDS
 
 #: Bytes of messages that wait in the client, outside of the worker's memory budget; producing waits for room.
 QUEUE_BYTES = 32 << 20
@@ -57,6 +58,7 @@ def producer_settings(config: KafkaSinkConfig, deadline: float) -> dict[str, Any
         "queue.buffering.max.kbytes": QUEUE_BYTES >> 10,
         "queue.buffering.max.messages": QUEUE_MESSAGES,
         "reconnect.backoff.max.ms": 2000,
+        "socket.connection.setup.timeout.ms": round(ATTEMPT_SECONDS * 1000),
         # the sink itself checks again before it takes a topic as gone
         "topic.metadata.propagation.max.ms": 5000,
         "socket.keepalive.enable": True,

@@ -94,7 +94,7 @@ class KafkaSink(Immediate):
             SinkRejected: it does not, or its rights forbid to look.
             SinkError: no broker answers.
         """
-        self._connections.login_refused = None
+        self._connections.login_refusals.forget()
         await self._connections.check_topic()
 
     async def write(self, batch: Batch, guard: Guard) -> None:
@@ -148,10 +148,10 @@ class KafkaSink(Immediate):
 
     def _settle(self, shipment: Shipment, parcel: Parcel, failure: Failure | None) -> bool:
         if failure is None:
-            self._connections.login_refused = None
+            self._connections.login_refusals.forget()
             shipment.confirmed(parcel)
         else:
-            shipment.failed(parcel, self._connections.login_refused or failure)
+            shipment.failed(parcel, self._connections.login_refusals.last or failure)
         return failure is None
 
     def _tolerate(self, shipment: Shipment, on_refused: OnRefused) -> None:
