@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from ots_tunnel.protocol.plainbuffer.compiled import VARIABLE, native
 from tests.support.lacking import lack
-from tests.support.measuring import unmeasured
+from tests.support.measuring import save_measures, unmeasured
 from tests.support.order import arranged
 
 # Examples are slow on a busy machine, and the first one may import a library: no defect of the code.
@@ -32,6 +32,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """Leave a test with the mark `unmeasured` out of the coverage."""
     with unmeasured() if item.get_closest_marker("unmeasured") else nullcontext():
         return (yield)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Keep what was measured, whatever happens at the end of the process."""
+    save_measures()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,4 @@
-"""Tests that do not measure coverage, because it would be most of their time."""
+"""What is measured of the tests' coverage, and when it is written."""
 
 from __future__ import annotations
 
@@ -22,3 +22,14 @@ def unmeasured() -> Iterator[None]:
         if measuring is not None:
             measuring.start()
         os.environ.update(hidden)
+
+
+def save_measures() -> None:
+    """Write what this process has measured, and measure no more: it may be killed before its end.
+
+    xdist kills a worker that is not gone seconds after its last test, and a file that is being written then is lost.
+    """
+    measuring = Coverage.current()
+    if measuring is not None:
+        measuring.stop()
+        measuring.save()

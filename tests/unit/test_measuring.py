@@ -1,4 +1,4 @@
-"""A test with the mark `unmeasured` is left out of the coverage, and the next one is measured again."""
+"""Which tests are measured, and that what was measured is not lost."""
 
 from __future__ import annotations
 
@@ -27,6 +27,45 @@ def other():
     return 2
 """
 
+#: xdist kills a worker that does not end in time, and this one takes a minute.
+SLOW_END = """
+import atexit, time
+from measured import function
+def test_one():
+    atexit.register(time.sleep, 60)
+    function()
+"""
+CONFTEST = """
+from xdist.workermanage import NodeManager
+from tests.support.measuring import save_measures as pytest_sessionfinish
+NodeManager.EXIT_TIMEOUT = 0.1
+"""
+SETTINGS = """
+[run]
+parallel = true
+patch = subprocess
+include = */measured.py
+"""
+
+
+class Folder:
+    """Runs `coverage` where no test is measured from outside."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        (path / "measured.py").write_text(MEASURED)
+        outer = {name: value for name, value in os.environ.items() if not name.startswith(("COVERAGE_", "PYTEST_"))}
+        self._environment = outer | {"PYTHONPATH": os.pathsep.join((str(Path(__file__).parents[2]), str(path)))}
+
+    def coverage(self, *arguments: str) -> None:
+        command = [sys.executable, "-m", "coverage", *arguments]
+        subprocess.run(command, cwd=self._path, env=self._environment, check=True, timeout=60)
+
+    def missing_lines(self) -> list[int]:
+        self.coverage("json", "-q", "-o", "found.json")
+        (found,) = json.loads((self._path / "found.json").read_text())["files"].values()
+        return list(found["missing_lines"])
+
 
 def test_child_processes_are_not_measured_in_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COVERAGE_PROCESS_CONFIG", "a configuration")
@@ -39,15 +78,19 @@ def test_child_processes_are_not_measured_in_the_block(monkeypatch: pytest.Monke
 
 def test_only_the_block_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
-    (tmp_path / "measured.py").write_text(MEASURED)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
-    environment["PYTHONPATH"] = os.pathsep.join((str(Path(__file__).parents[2]), str(tmp_path)))
+    folder = Folder(tmp_path)
+    folder.coverage("run", "--include", "measured.py", "program.py")
 
-    def coverage(*arguments: str) -> None:
-        command = [sys.executable, "-m", "coverage", *arguments]
-        subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=60)
+    assert folder.missing_lines() == [3]
 
-    coverage("run", "--include", "measured.py", "program.py")
-    coverage("json", "-q", "-o", "found.json")
-    (found,) = json.loads((tmp_path / "found.json").read_text())["files"].values()
-    assert found["missing_lines"] == [3]
+
+@pytest.mark.lasts(4)
+def test_what_a_killed_worker_has_measured_is_kept(tmp_path: Path) -> None:
+    for name, text in (("test_here.py", SLOW_END), ("conftest.py", CONFTEST), (".coveragerc", SETTINGS)):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "pytest.ini").write_text("[pytest]")
+    folder = Folder(tmp_path)
+    folder.coverage("run", "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider")
+    folder.coverage("combine", "-q")
+
+    assert folder.missing_lines() == [6]

@@ -11,9 +11,11 @@ import pytest
 
 from ots_tunnel.client.tunnel import Page
 from ots_tunnel.errors import ConnectionLost, TunnelError
+from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelStatus, Checkpoint, TunnelId
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.service_codes import service_error
+from ots_tunnel.sinks import Batch, Confirmation
 from ots_tunnel.sinks.files import FilesSink
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
@@ -49,13 +51,24 @@ class LateService(ScriptedService):
             self.stored = checkpoint
 
 
+class CountingSink(FilesSink):
+    """Knows how many records lie in its files."""
+
+    taken = 0
+
+    async def take(self, batch: Batch, guard: Guard) -> Confirmation:
+        confirmation = await super().take(batch, guard)
+        self.taken += len(batch.records)
+        return confirmation
+
+
 def page_of(*numbers: int, following: str, may_more: bool = True) -> Page:
     return Page([change(number) for number in numbers], at(following), may_more, 1000, None)
 
 
-def sink(folder: Path, max_bytes: int) -> FilesSink:
+def sink(folder: Path, max_bytes: int) -> CountingSink:
     backoff = Backoff(0.01, 2, 0.05, 0)
-    return FilesSink(TunnelId("t"), FileSettings(FolderStore(folder), JsonLines(json_form), max_bytes, 60, backoff))
+    return CountingSink(TunnelId("t"), FileSettings(FolderStore(folder), JsonLines(json_form), max_bytes, 60, backoff))
 
 
 PROXY_GAVE_UP = service_error("OTSServerUnavailable", "bad gateway", http_status=502)
@@ -65,9 +78,10 @@ PROXY_GAVE_UP = service_error("OTSServerUnavailable", "bad gateway", http_status
 async def test_no_late_checkpoint_is_behind_what_a_replay_replaces(error: TunnelError, tmp_path: Path) -> None:
     pages = {"t0": page_of(1, following="t1"), "t1": page_of(2, following="t2"), "t2": page_of(following="t2")}
     service = LateService(pages, latency={"read": 0.02}, error=error)
-    first = ChannelScene(service, sink(tmp_path, max_bytes=1 << 20), interval=D, timeout=4 * D)
+    one_file = sink(tmp_path, max_bytes=1 << 20)
+    first = ChannelScene(service, one_file, interval=D, timeout=4 * D)
     first.open()
-    await until(lambda: "read t2" in service.events)
+    await until(lambda: one_file.taken == 2)
     first.notify(ChannelStatus.CLOSING, 2)
     await first.over()
     assert contents(tmp_path) == [[1, 2]]
