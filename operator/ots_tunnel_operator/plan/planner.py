@@ -11,11 +11,12 @@ Theory of operation
     5. another problem                      workers that run keep running as wanted; nothing new is created; a
                                             possible gap that a worker may refute is shown beside what follows
     6. something was not seen               as 5: what creates takes what was seen (`plan.sight`)
-    7. destination not ensured              create it, or record that it exists
-    8. tunnel not recorded or initialised   create or adopt it, wait for its channels
-    9. snapshot needed                      run it, wait, record it (`plan.snapshot`)
-    10. no engine is Workers                Completed
-    11. otherwise                           as many workers as wanted (`plan.workers`)
+    7. destination gone or elsewhere        workers to 0, until none is left
+    8. destination not ensured              create it, or record that it exists
+    9. tunnel not recorded or initialised   create or adopt it, wait for its channels
+    10. snapshot needed                     run it, wait, record it (`plan.snapshot`)
+    11. no engine is Workers                Completed
+    12. otherwise                           as many workers as wanted (`plan.workers`)
 
 Killing the operator between any two actions is harmless, for three reasons: each creating call has its intent in the
 status before it; each call is idempotent, or finds what an earlier one created; and a pass derives everything from
@@ -90,7 +91,8 @@ def plan(world: World, assessment: Assessment, settings: Settings) -> Plan:
     if isinstance(seen, Wait):
         is_running = may_consume(world, assessment)
         return consume(world, assessment, settings, problem) if is_running else Plan(wait=seen, problem=problem)
-    unmade = _destination_step(world, seen) or _tunnel_step(world, seen, settings)
+    unmade = _another_table(world, seen, assessment) or _destination_step(world, seen)
+    unmade = unmade or _tunnel_step(world, seen, settings)
     if unmade is not None:
         return unmade
     if assessment.snapshot.state is not SnapshotState.NOT_NEEDED:
@@ -117,6 +119,24 @@ def _with_problem(world: World, assessment: Assessment, settings: Settings, prob
 
 def _scale_down(assessment: Assessment) -> tuple[Action, ...]:
     return (ScaleDown(),) if assessment.deployed_replicas else ()
+
+
+def _another_table(world: World, seen: Sight, assessment: Assessment) -> Plan | None:
+    """Stop the workers of a table that is gone, or was exchanged for one elsewhere, before another takes its place.
+
+    One that goes on could checkpoint rows that only the former table has, after the tunnel was found unmoved. What the
+    last of them checkpoints decides: a tunnel that has moved is not read into a new table.
+    """
+    sink, recorded = world.resource.spec.sink.tablestore, world.resource.recorded_destination
+    is_elsewhere = bool(recorded.get("endpoint")) and not world.resource.is_destination_recorded
+    if sink is None or not (isinstance(seen.destination, Missing) or is_elsewhere):
+        return None
+    if not assessment.deployed_replicas and not world.pods:
+        return None
+    left = (
+        f"table {sink.table!r} is used when the workers of the former one have ended: {len(world.pods)} pods are left"
+    )
+    return Plan(_scale_down(assessment), Wait(Reason.CREATING_DESTINATION, left))
 
 
 def _destination_step(world: World, seen: Sight) -> Plan | None:

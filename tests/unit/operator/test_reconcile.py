@@ -117,7 +117,7 @@ async def test_the_problem_of_an_action_stays_shown_until_the_action_succeeds() 
     kube.objects["TablestoreTunnel", NAME]["status"] = {}
 
     def find(of: Resource) -> World:
-        return replace(world(tunnel=Missing()), resource=of, destination=Missing())
+        return replace(world(tunnel=Missing()), resource=of, destination=Missing(), children={}, pods=())
 
     for _ in range(3):
         await step(kube, find, cache)

@@ -22,7 +22,7 @@ from ots_tunnel_operator.plan.actions import (
 )
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Competitor, Failure, Missing, SparkPod, Table, Tunnel, Unread, World
+from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, SparkPod, Table, Tunnel, Unread, World
 from tests.support.operator.objects import EMULATOR
 from tests.support.operator.spark_worlds import (
     DRIVER,
@@ -79,13 +79,18 @@ def steps(found: World) -> list[str]:
     ]
 
 
+def new_world(of: Resource) -> World:
+    """Nothing of the object's is there."""
+    return world(of, tunnel=Missing(), destination=Missing(), children={}, pods=())
+
+
 def replicas(found: World) -> int:
     manifests = [action.manifest for action in planned(found).actions if isinstance(action, ApplyObject)]
     return int(next(item for item in manifests if item["kind"] == "Deployment")["spec"]["replicas"])
 
 
 def test_a_new_object_records_its_intent_before_each_creating_call() -> None:
-    fresh = world(resource(), tunnel=Missing(), destination=Missing(), children={}, pods=())
+    fresh = new_world(resource())
     intended = resource({"destination": {"createIntentTime": "t", "createdByOperator": True}})
     made = world(intended, tunnel=Missing(), destination=Table(COPY, empty=True), children={}, pods=())
     ensured = world(resource(ENSURED), tunnel=Missing(), destination=Table(COPY, empty=True), children={}, pods=())
@@ -98,7 +103,7 @@ def test_a_new_object_records_its_intent_before_each_creating_call() -> None:
 def test_an_operator_that_died_after_an_intent_repeats_the_call_and_keeps_the_intent() -> None:
     intent = {"createIntentTime": timestamp(NOW - REPEAT_SECONDS + 1)}
     intended = resource({"destination": PLACE | intent})
-    assert planned(world(intended, tunnel=Missing(), destination=Missing())).actions == (EnsureDestination(),)
+    assert planned(new_world(intended)).actions == (EnsureDestination(),)
 
     again = resource(ENSURED | {"tunnel": intent})
     (create,) = planned(world(again, tunnel=Missing())).actions
@@ -111,7 +116,7 @@ def test_a_refusal_takes_back_the_intent_of_its_own_call_only(age: float, stands
     intended = resource({"destination": PLACE | before | {"createdByOperator": True}})
     again = resource(ENSURED | {"tunnel": before})
 
-    intent, ensure = planned(world(intended, tunnel=Missing(), destination=Missing())).actions
+    intent, ensure = planned(new_world(intended)).actions
     assert isinstance(intent, RecordStatus)
     assert intent.change["destination"]["createIntentTime"] == timestamp(NOW)
     assert isinstance(ensure, EnsureDestination)
@@ -132,12 +137,32 @@ def test_a_table_that_was_found_before_is_not_restored_as_found() -> None:
         {"destination": PLACE | {"createIntentTime": timestamp(NOW - 9), "ensuredTime": timestamp(NOW - 5)}}
     )
 
-    intent, ensure = planned(world(gone, tunnel=Missing(), destination=Missing())).actions
+    intent, ensure = planned(new_world(gone)).actions
 
     assert isinstance(intent, RecordStatus)
     assert isinstance(ensure, EnsureDestination)
     assert intent.change["destination"]["ensuredTime"] is None
     assert ensure.withdrawal["destination"]["ensuredTime"] is None
+
+
+ELSEWHERE = {"destination": PLACE | {"endpoint": "http://another", "ensuredTime": "t"}}
+
+
+@pytest.mark.parametrize(
+    ("before", "destination"),
+    [(ENSURED, Missing()), (ELSEWHERE, Missing()), (ELSEWHERE, Table(COPY, empty=True))],
+    ids=["gone", "elsewhere and missing", "elsewhere"],
+)
+def test_no_worker_of_the_former_table_is_left_when_another_one_is_used(
+    before: dict[str, Any], destination: Table | Missing
+) -> None:
+    unmoved = Tunnel(description(base("b1"), stage=Stage.BASE), {ChannelId("b1"): FRESH})
+    now = world(resource(recorded() | before), tunnel=unmoved, destination=destination)
+
+    assert steps(now) == ["ScaleDown"]
+    ending = replace(now, children=deployment(0))
+    assert (steps(ending), planned(ending).wait.reason) == ([], Reason.CREATING_DESTINATION)
+    assert "EnsureDestination" in steps(replace(ending, pods=()))
 
 
 @pytest.mark.parametrize(
@@ -150,9 +175,7 @@ def test_a_table_that_was_found_before_is_not_restored_as_found() -> None:
     ],
 )
 def test_an_intent_that_does_not_name_the_destination_is_recorded_again(record: dict[str, Any]) -> None:
-    (intent, ensure) = planned(
-        world(resource({"destination": record}), tunnel=Missing(), destination=Missing(), children={}, pods=())
-    ).actions
+    (intent, ensure) = planned(new_world(resource({"destination": record}))).actions
 
     assert isinstance(ensure, EnsureDestination)
     assert isinstance(intent, RecordStatus)
