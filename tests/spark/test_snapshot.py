@@ -10,6 +10,7 @@ from ots_tunnel.errors import OwnershipLost
 from ots_tunnel.snapshot.document import SnapshotConfig
 from ots_tunnel.snapshot.record import PROGRESS_LABEL, read_progress
 from ots_tunnel.spark import driver as snapshot
+from ots_tunnel.spark import progress
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
 from tests.support.kube.config_maps import ConfigMapServer
 
@@ -39,7 +40,8 @@ def config_of(instance: Instance, **changes: Any) -> SnapshotConfig:
 
 
 @pytest.fixture
-def config_maps(cluster_access: ClusterAccess) -> ConfigMaps:
+def config_maps(cluster_access: ClusterAccess, config_map_server: ConfigMapServer) -> ConfigMaps:
+    config_map_server.make(PATH)
     return ConfigMaps(cluster_access, "shop")
 
 
@@ -135,3 +137,27 @@ def test_a_task_that_fails_permanently_leaves_finished_splits_recorded(
         snapshot.run(SnapshotConfig.model_validate(document), spark, config_maps)
     progress = read_progress(config_map_server.maps[PATH])
     assert (progress.done, progress.complete) == (0, False)
+
+
+def test_a_driver_that_is_cut_off_starts_no_more_tasks(
+    spark: Any,
+    instance: Instance,
+    config_maps: ConfigMaps,
+    config_map_server: ConfigMapServer,
+    emulator: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    freeze_splits = snapshot.freeze_splits
+
+    def cut_off_afterwards(config: SnapshotConfig, record: Any) -> None:
+        freeze_splits(config, record)
+        config_map_server.refuse_with = 401
+
+    monkeypatch.setattr(snapshot, "freeze_splits", cut_off_afterwards)
+    monkeypatch.setattr(progress, "CUT_OFF_SECONDS", progress.CUT_OFF_MARGIN + 0.1)
+
+    with pytest.raises(OwnershipLost, match="has not confirmed the progress record"):
+        snapshot.run(config_of(instance), spark, config_maps)
+
+    assert spark.sparkContext.statusTracker().getActiveJobsIds() == []
+    assert instance.rows("flights_copy") != instance.rows("flights")

@@ -26,6 +26,10 @@ def _executor(fleet: SparkFleet, act: Act) -> None:
     attempt.vanish(pod) if act.value == "vanish" else attempt.kill(pod)
 
 
+def _cut_off(fleet: SparkFleet, act: Act) -> None:
+    fleet.spark.cut_off()
+
+
 def _away(fleet: SparkFleet, act: Act) -> None:
     fleet.spark.away_until = fleet.loop.now + act.seconds
 
@@ -53,6 +57,7 @@ def _edit_spark(fleet: SparkFleet, act: Act) -> None:
 _OWN: Final[Mapping[str, Kind]] = {
     "kill the driver": Kind(_kill_driver, 5),
     "lose an executor": Kind(_executor, 5, values=("kill", "vanish", "vanish")),
+    "cut off the driver": Kind(_cut_off, 2),
     "the Spark operator is away": Kind(_away, 2, (20, 200)),
     "submissions fail": Kind(_refuse, 2),
     "the record cannot be written": Kind(_no_record, 2, (2, 40)),

@@ -2,21 +2,22 @@
 
 The record of progress is the real one; tasks are a model. A task reads the rows of its split, works for a while, and
 sends them; what was sent takes effect within the write deadline, also when its pod has been killed meanwhile. A node
-that is lost takes the object of a pod away, and not its process: it goes on until the deadline of its split.
+that is lost takes the object of a pod away, and not its process: an executor goes on until the deadline of its split, a
+driver runs its job as long as the record lets it. The API server answers no pod whose object is gone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
 from ots_tunnel.client.table_calls import RowChange, batch_write_request
-from ots_tunnel.errors import OwnershipLost, ServerUnavailable
+from ots_tunnel.errors import OwnershipLost, ServerUnavailable, ServiceError, TunnelError
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key
 from ots_tunnel.protocol.plainbuffer.tags import HEADER
@@ -42,10 +43,15 @@ EXECUTORS = 2
 
 
 class ModelConfigMaps:
-    """`ots_tunnel.spark.cluster.ConfigMaps` over the model of the API server."""
+    """`ots_tunnel.spark.cluster.ConfigMaps` over the model of the API server.
 
-    def __init__(self, fleet: SparkFleet) -> None:
+    Args:
+        is_known: whether the driver's pod still exists.
+    """
+
+    def __init__(self, fleet: SparkFleet, is_known: Callable[[], bool]) -> None:
         self._fleet = fleet
+        self._is_known = is_known
         self._place = "/api/v1/namespaces/shop/configmaps"
 
     def get(self, name: str) -> Manifest | None:
@@ -55,10 +61,6 @@ class ModelConfigMaps:
         except OwnershipLost:
             return None
 
-    def create(self, config_map: Manifest) -> Manifest:
-        """See `ConfigMaps.create`."""
-        return self._call("POST", self._place, config_map)
-
     def replace(self, config_map: Manifest) -> Manifest:
         """See `ConfigMaps.replace`."""
         return self._call("PUT", f"{self._place}/{config_map['metadata']['name']}", config_map)
@@ -66,6 +68,8 @@ class ModelConfigMaps:
     def _call(self, method: str, path: str, body: Manifest | None = None) -> Manifest:
         if self._fleet.loop.now < self._fleet.spark.api_away_until:
             raise ServerUnavailable("OTSServerUnavailable", "the API server does not answer", http_status=503)
+        if not self._is_known():
+            raise ServiceError("Unauthorized", "the pod of the token is gone", http_status=401)
         try:
             return self._fleet.api.call(Request(method, path, body, manager="spark-driver"))
         except Refusal as refusal:
@@ -92,8 +96,12 @@ class Attempt:
         #: Executors of this attempt, in the order of their start, to the state that the Spark operator shows.
         self.executors: dict[str, str] = {}
         self._tasks: dict[str, set[asyncio.Task[bool]]] = {}
+        #: Splits whose tasks have succeeded.
+        self._copied: set[int] = set()
         #: Executors on lost nodes.
         self._lost: set[str] = set()
+        #: uid of the driver's pod; empty before its start.
+        self._uid = ""
         #: Exit code of the driver; None while it runs.
         self.code: int | None = None
         self.is_running = False
@@ -120,8 +128,21 @@ class Attempt:
             self._tasks.pop(pod, None)
             self._fleet.api.finalize(("Pod", "shop", pod))
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the node of the driver is lost while its process goes on."""
+        return self.driver in self._lost
+
+    def cut_off(self) -> None:
+        """The nodes of all pods are lost: their objects go, their processes go on and see each other."""
+        self._lost |= self.alive
+        for pod in self.alive:
+            self._fleet.api.finalize(("Pod", "shop", pod))
+
     def stop(self) -> None:
-        """Kill every pod that is left, and remove their objects."""
+        """Kill every pod that is left, and remove their objects; nobody reaches one on a lost node."""
+        if self.is_cut_off:
+            return
         for pod in [*self.alive]:
             self.kill(pod)
         self._end(137)
@@ -140,7 +161,7 @@ class Attempt:
             for _ in range(EXECUTORS):
                 self._begin_executor()
             self._end(await self._copy(record))
-        except (OwnershipLost, ServerUnavailable, KeyError) as error:
+        except (TunnelError, KeyError) as error:
             self._fleet.story.tell(self.driver, "%s", error)
             self._end(1)
 
@@ -151,42 +172,55 @@ class Attempt:
         document: dict[str, Any] = yaml.safe_load(documents["data"][SNAPSHOT_FILE])
         config = ProgressConfig.model_validate(document["progress"], by_alias=True, by_name=False)
         clock = self._fleet.service.clock.now
-        record = ProgressRecord(ModelConfigMaps(self._fleet), config, clock, lambda seconds: None)
+        calls, loop = ModelConfigMaps(self._fleet, self._is_known), self._fleet.loop
+        record = ProgressRecord(calls, config, clock, lambda seconds: None, lambda: loop.now, f"driver {self._uid}")
         record.load()
         if record.splits is None:
             bounds = tuple(encode_primary_key((("pk", bound),)) for bound in BOUNDS)
             record.freeze(*freeze(SplitList(("pk",), bounds)))
         return record
 
+    def _is_known(self) -> bool:
+        found = self._fleet.store.read(("Pod", "shop", self.driver))
+        return found is not None and found["metadata"]["uid"] == self._uid
+
     async def _copy(self, record: ProgressRecord) -> int:
-        """Run a task for every split that is not recorded; return the exit code."""
+        """Run one job with a task for every split that is not recorded; return the exit code."""
         assert record.splits is not None
+        left = [split for split in range(len(record.splits)) if split not in record.done]
         failures = 0
-        while left := [split for split in range(len(record.splits)) if split not in record.done]:
+        while left:
             split = left[self._chance.randrange(len(left))]
             pods = [pod for pod in self.executors if pod in self.alive]
             if not pods:
+                await self._look(record, 2)
                 self._begin_executor()
-                await asyncio.sleep(2)
                 continue
             pod = self._chance.choice(pods)
             task = asyncio.create_task(self._task(split, pod), name=f"split {split}")
             self._tasks.setdefault(pod, set()).add(task)
-            await self._while_alive(pod, task)
+            while pod in self.alive and not task.done():
+                await self._look(record, 0.5, task)
             if not task.done() or task.cancelled() or not task.result():
                 failures += 1
                 if failures > 8:
                     return 1
                 continue
-            try:
-                record.mark((split,))
-            except ServerUnavailable:
-                failures += 1  # it tries again with the next look
+            left.remove(split)
+            self._copied.add(split)
+        record.mark(self._copied)
         return 0
 
-    async def _while_alive(self, pod: str, task: asyncio.Task[bool]) -> None:
-        while pod in self.alive and not task.done():
-            await asyncio.wait((task,), timeout=0.5)
+    async def _look(self, record: ProgressRecord, seconds: float, *tasks: asyncio.Task[bool]) -> None:
+        """Wait, and look as the driver does while its job runs."""
+        await asyncio.wait((*tasks, asyncio.create_task(asyncio.sleep(seconds))), return_when=asyncio.FIRST_COMPLETED)
+        record.check()
+        try:
+            record.mark(self._copied)
+        except OwnershipLost:
+            raise
+        except TunnelError:
+            return  # it tries again with the next look
 
     async def _task(self, split: int, pod: str) -> bool:
         """Copy a split; return whether it was in time, which nobody asks for on a lost node."""
@@ -226,6 +260,8 @@ class Attempt:
     # Pods
 
     def _begin_executor(self) -> None:
+        if self.is_cut_off:
+            return
         pod = f"{self._name}-{self._number}-exec-{len(self.executors) + 1}"
         self.executors[pod] = "RUNNING"
         self._start(pod)
@@ -242,7 +278,9 @@ class Attempt:
         metadata = {"name": pod, "namespace": "shop", "labels": labels, "ownerReferences": [owner]}
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [{"name": "spark"}]}}
         self.alive.add(pod)
-        self._fleet.api.call(Request("POST", "/api/v1/namespaces/shop/pods", body, manager="spark"))
+        stored = self._fleet.api.call(Request("POST", "/api/v1/namespaces/shop/pods", body, manager="spark"))
+        if pod == self.driver:
+            self._uid = stored["metadata"]["uid"]
         self._write(pod, {"phase": "Running", "containerStatuses": [{"name": "spark", "state": {"running": {}}}]})
 
     def _show(self, pod: str, code: int) -> None:
@@ -254,7 +292,7 @@ class Attempt:
         self._write(pod, {"phase": phase, "containerStatuses": [{"name": "spark", "state": state}]})
 
     def _write(self, pod: str, status: Manifest) -> None:
-        if ("Pod", "shop", pod) in self._fleet.store.objects:
+        if pod not in self._lost and ("Pod", "shop", pod) in self._fleet.store.objects:
             path = f"/api/v1/namespaces/shop/pods/{pod}/status"
             patch = "application/merge-patch+json"
             self._fleet.api.call(Request("PATCH", path, {"status": status}, content=patch, manager="kubelet"))
@@ -267,7 +305,7 @@ class Attempt:
         for pod in [*self.alive]:
             self.alive.discard(pod)
             self._show(pod, code)
-            for task in self._tasks.pop(pod, ()):
+            for task in () if pod in self._lost else self._tasks.pop(pod, ()):
                 task.cancel()
         if asyncio.current_task() is not self._driving:
             self._driving.cancel()

@@ -54,6 +54,14 @@ class SparkOperator:
         """The attempt that was begun last."""
         return next(reversed(self.attempts.values()), None)
 
+    def cut_off(self) -> None:
+        """The nodes of a running attempt are lost: nobody sees it again."""
+        attempt = self.attempt()
+        if attempt is None or not attempt.is_running or attempt.code is not None:
+            return
+        attempt.cut_off()
+        self.attempts = {uid: other for uid, other in self.attempts.items() if other is not attempt}
+
     def _collect(self) -> None:
         """End what a deletion asks for: applications with their pods, and single pods."""
         store = self._fleet.store

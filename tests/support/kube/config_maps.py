@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ots_tunnel.snapshot.record import PROGRESS_LABEL
 from ots_tunnel.spark.cluster import ClusterAccess
 
 
@@ -24,6 +25,13 @@ class ConfigMapServer:
         self.tokens: set[str | None] = set()
         self.lose_answers = 0
         self.refuse_with: int | None = None
+        #: Writes before which somebody else changes the metadata.
+        self.changes_of_metadata = 0
+        #: Writes that are not answered and carried out later, if at all.
+        self.hold_writes = 0
+        #: A held write arrives right before the next one.
+        self.carry_out_at_next_write = False
+        self._held: list[tuple[str, Any]] = []
         self._version = 0
         self._lock = threading.Lock()
 
@@ -38,10 +46,29 @@ class ConfigMapServer:
                 return 404, {"message": "not found"}
             if method == "GET":
                 return 200, self.maps[path]
-            stored = self.maps[path]["metadata"]["resourceVersion"]
-            if body["metadata"].get("resourceVersion", stored) != stored:
-                return 409, {"message": "the object has been modified"}
-            return self._store(path, body, 200)
+            return self._replace(path, body)
+
+    def _replace(self, path: str, body: Any) -> tuple[int, dict[str, Any]]:
+        if self.hold_writes:
+            self.hold_writes -= 1
+            self.lose_answers += 1
+            self._held.append((path, body))
+            return 200, body
+        if self.carry_out_at_next_write:
+            self.carry_out_at_next_write = False
+            self._replace(*self._held.pop())
+        if self.changes_of_metadata:
+            self.changes_of_metadata -= 1
+            self._store(path, self.maps[path], 200)
+        stored = self.maps[path]["metadata"]["resourceVersion"]
+        if body["metadata"].get("resourceVersion", stored) != stored:
+            return 409, {"message": "the object has been modified"}
+        return self._store(path, body, 200)
+
+    def make(self, path: str, label: str = "tunnel-1") -> None:
+        """Make an empty record, as the operator does before it starts a driver."""
+        folder, name = path.rsplit("/", 1)
+        self.handle("POST", folder, {"metadata": {"name": name, "labels": {PROGRESS_LABEL: label}}})
 
     def _store(self, path: str, body: dict[str, Any], status: int) -> tuple[int, dict[str, Any]]:
         self._version += 1

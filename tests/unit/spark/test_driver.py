@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ class Record:
         self.splits = SplitList(("k",), (b"1", b"2"))
         self.done: frozenset[int] = frozenset()
         self._failures = list(failures)
+
+    def check(self) -> None:
+        pass
 
     def mark(self, done: frozenset[int]) -> None:
         if self._failures:
@@ -86,6 +90,42 @@ def test_an_api_server_that_is_away_does_not_end_the_job() -> None:
 def test_another_driver_ends_the_job() -> None:
     with pytest.raises(OwnershipLost):
         snapshot.follow(Future(), frozenset, Record(OwnershipLost("another driver")))
+
+
+def test_a_driver_that_is_cut_off_ends_its_job_while_a_call_hangs() -> None:
+    job: Future[Any] = Future()
+    answer = threading.Event()
+
+    class Hanging(Record):
+        def check(self) -> None:
+            raise OwnershipLost("not confirmed")
+
+        def mark(self, done: frozenset[int]) -> None:
+            answer.wait(10)
+
+    with pytest.raises(OwnershipLost, match="not confirmed"):
+        snapshot.follow(job, frozenset, Hanging())
+    assert not answer.is_set()
+    answer.set()
+
+
+def test_an_unexpected_error_of_the_record_ends_the_job() -> None:
+    with pytest.raises(ValueError, match="no JSON"):
+        snapshot.follow(Future(), frozenset, Record(ValueError("no JSON")))
+
+
+def test_a_job_is_cancelled_until_it_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "CANCEL_SECONDS", 0.001)
+    job: Future[Any] = Future()
+    calls: list[int] = []
+
+    def cancel() -> None:  # a job that is being planned is not there yet
+        calls.append(1)
+        if len(calls) == 3:
+            job.set_exception(RuntimeError("cancelled"))
+
+    snapshot.end(job, cancel)
+    assert len(calls) == 3
 
 
 @pytest.mark.parametrize("text", [None, "source: [", "source: {}"])

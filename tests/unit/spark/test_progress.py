@@ -8,10 +8,10 @@ import pytest
 
 from ots_tunnel.errors import ConnectionLost, OwnershipLost, ServerUnavailable, ServiceError
 from ots_tunnel.snapshot.document import ProgressConfig
-from ots_tunnel.snapshot.record import PROGRESS_LABEL, SnapshotProgress, read_progress
+from ots_tunnel.snapshot.record import CUT_OFF_SECONDS, PROGRESS_LABEL, SnapshotProgress, read_progress
 from ots_tunnel.snapshot.splits import SplitList, serialise
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
-from ots_tunnel.spark.progress import ProgressRecord
+from ots_tunnel.spark.progress import CONFIRM_SECONDS, CUT_OFF_MARGIN, ProgressRecord
 from tests.support.kube.config_maps import ConfigMapServer
 
 SPLITS = SplitList(("k",), tuple(b"boundary %d" % i for i in range(9)))
@@ -23,12 +23,28 @@ def pauses() -> list[float]:
     return []
 
 
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 @pytest.fixture
-def new_record(cluster_access: ClusterAccess, pauses: list[float]) -> Any:
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def new_record(
+    cluster_access: ClusterAccess, config_map_server: ConfigMapServer, pauses: list[float], clock: Clock
+) -> Any:
+    config_map_server.make(PATH)
+
     def make(label: str = "tunnel-1") -> ProgressRecord:
         config = ProgressConfig(namespace="shop", config_map="orders-snapshot", label=label)
         return ProgressRecord(
-            ConfigMaps(cluster_access, "shop"), config, now=lambda: 1_700_000_000.5, sleep=pauses.append
+            ConfigMaps(cluster_access, "shop"), config, now=lambda: 1_700_000_000.5, sleep=pauses.append, clock=clock
         )
 
     return make
@@ -52,11 +68,7 @@ def test_a_restarted_driver_resumes(new_record: Any, config_map_server: ConfigMa
 
 
 def test_the_record_keeps_foreign_labels_and_items(new_record: Any, config_map_server: ConfigMapServer) -> None:
-    config_map_server.handle(
-        "POST",
-        PATH.rsplit("/", 1)[0],
-        {"metadata": {"name": "orders-snapshot", "labels": {"team": "a", PROGRESS_LABEL: "tunnel-1"}}},
-    )
+    config_map_server.maps[PATH]["metadata"]["labels"]["team"] = "a"
     record = new_record()
     record.load()
     record.freeze(SPLITS, serialise(SPLITS))
@@ -69,7 +81,7 @@ def test_a_config_map_that_is_not_this_copy_s_is_never_written(
     new_record: Any, config_map_server: ConfigMapServer, labels: dict[str, str] | None
 ) -> None:
     theirs = {"metadata": {"name": "orders-snapshot", "labels": labels}, "data": {"precious": "1"}}
-    config_map_server.handle("POST", PATH.rsplit("/", 1)[0], theirs)
+    config_map_server.handle("PUT", PATH, theirs)
     record = new_record()
 
     with pytest.raises(OwnershipLost, match=r"label ots-tunnel\.dev/tunnel-id: found .*, allowed is 'tunnel-1'"):
@@ -79,6 +91,7 @@ def test_a_config_map_that_is_not_this_copy_s_is_never_written(
 
 
 def test_items_of_an_older_copy_are_ignored(new_record: Any, config_map_server: ConfigMapServer) -> None:
+    config_map_server.maps[PATH]["metadata"]["labels"][PROGRESS_LABEL] = "tunnel-0"
     old = new_record("tunnel-0")
     old.load()
     old.freeze(SPLITS, serialise(SPLITS))
@@ -114,7 +127,7 @@ def test_two_drivers_do_not_share_a_record(new_record: Any) -> None:
     second.load()
     second.mark({1})
 
-    with pytest.raises(OwnershipLost, match="modified"):
+    with pytest.raises(OwnershipLost, match="another driver"):
         first.mark({2})
 
 
@@ -124,7 +137,7 @@ def test_two_drivers_do_not_freeze_together(new_record: Any) -> None:
     second.load()
     first.freeze(SPLITS, serialise(SPLITS))
 
-    with pytest.raises(OwnershipLost, match="exists"):
+    with pytest.raises(OwnershipLost, match="another driver"):
         second.freeze(SPLITS, serialise(SPLITS))
 
 
@@ -153,6 +166,106 @@ def test_a_lost_answer_and_another_driver_end_this_one(new_record: Any, config_m
 
     with pytest.raises(OwnershipLost, match="another driver"):
         record.mark({4, 5})
+
+
+def test_a_record_that_is_missing_is_never_made(new_record: Any, config_map_server: ConfigMapServer) -> None:
+    del config_map_server.maps[PATH]
+
+    with pytest.raises(OwnershipLost, match="does not exist: the operator makes it"):
+        new_record().load()
+
+
+def test_a_record_that_was_deleted_ends_the_driver(new_record: Any, config_map_server: ConfigMapServer) -> None:
+    record = new_record()
+    record.load()
+    record.freeze(SPLITS, serialise(SPLITS))
+    del config_map_server.maps[PATH]
+
+    with pytest.raises(OwnershipLost, match="does not exist"):
+        record.mark({1})
+    assert not config_map_server.maps
+
+
+def test_a_change_of_metadata_does_not_end_the_driver(new_record: Any, config_map_server: ConfigMapServer) -> None:
+    record = new_record()
+    record.load()
+    for owners, mark in (([], record.freeze), ([{"uid": "u1"}], lambda *_: record.mark({0}))):
+        stored = config_map_server.maps[PATH]
+        changed = {**stored, "metadata": {**stored["metadata"], "ownerReferences": owners}}
+        assert config_map_server.handle("PUT", PATH, changed)[0] == 200
+        mark(SPLITS, serialise(SPLITS))
+
+        assert config_map_server.maps[PATH]["metadata"]["ownerReferences"] == owners
+    assert read_progress(config_map_server.maps[PATH]).done == 1
+
+
+def test_changes_of_metadata_without_end_are_an_error(new_record: Any, config_map_server: ConfigMapServer) -> None:
+    record = new_record()
+    record.load()
+    config_map_server.changes_of_metadata = 99
+
+    with pytest.raises(OwnershipLost, match="modified"):
+        record.freeze(SPLITS, serialise(SPLITS))
+
+
+def test_a_write_whose_answer_was_lost_may_be_carried_out_later(
+    new_record: Any, config_map_server: ConfigMapServer
+) -> None:
+    record = new_record()
+    record.load()
+    record.freeze(SPLITS, serialise(SPLITS))
+    config_map_server.hold_writes = 1
+    with pytest.raises(ConnectionLost):
+        record.mark({4})
+    config_map_server.carry_out_at_next_write = True
+
+    record.mark({5})
+
+    assert read_progress(config_map_server.maps[PATH]).done == 2
+    assert record.done == {4, 5}
+
+
+def test_a_record_that_was_not_confirmed_for_long_lets_no_task_start(
+    new_record: Any, config_map_server: ConfigMapServer, clock: Clock
+) -> None:
+    record = new_record()
+    record.load()
+    record.freeze(SPLITS, serialise(SPLITS))
+    clock.now += CUT_OFF_SECONDS - CUT_OFF_MARGIN - 0.1
+    record.check()
+    config_map_server.refuse_with = 401
+    with pytest.raises(ServiceError):
+        record.mark(())
+    clock.now += 0.1
+
+    with pytest.raises(OwnershipLost, match="not confirmed the progress record for 90 s"):
+        record.check()
+
+
+def test_a_record_is_confirmed_from_time_to_time(
+    new_record: Any, config_map_server: ConfigMapServer, clock: Clock
+) -> None:
+    record = new_record()
+    record.load()
+    record.freeze(SPLITS, serialise(SPLITS))
+    clock.now += CONFIRM_SECONDS
+    record.mark(())
+    clock.now += CUT_OFF_SECONDS - CUT_OFF_MARGIN - 0.1
+
+    record.check()
+
+
+def test_another_driver_is_noticed_without_a_new_split(new_record: Any, clock: Clock) -> None:
+    first, second = new_record(), new_record()
+    first.load()
+    first.freeze(SPLITS, serialise(SPLITS))
+    second.load()
+    second.mark({1})
+    first.mark(())  # confirmed a moment ago
+    clock.now += CONFIRM_SECONDS
+
+    with pytest.raises(OwnershipLost, match="another driver"):
+        first.mark(())
 
 
 def test_without_a_new_split_nothing_is_written(new_record: Any, config_map_server: ConfigMapServer) -> None:

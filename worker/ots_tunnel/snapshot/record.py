@@ -8,6 +8,7 @@ The ConfigMap is `<name>-snapshot` (docs/architecture.md 3.3):
     binaryData["done.bitmap"]         finished splits: split i is bit i % 8 of byte i // 8
     data["total"]                     number of splits
     data["done"]                      number of finished splits, for display; the bitmap decides
+    data["writer"]                    random name of the driver that wrote this
     data["updated"]                   time of this write by the driver's clock, ISO 8601
 """
 

@@ -1,7 +1,7 @@
 """Access of the driver's pod to the ConfigMaps of its namespace.
 
 The driver pod calls the API server with the token of its service account and the standard library only: an image
-for Spark needs no Kubernetes client for three calls.
+for Spark needs no Kubernetes client for two calls.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def in_cluster() -> ClusterAccess:
 
 
 class ConfigMaps:
-    """Three calls on the ConfigMaps of one namespace."""
+    """Two calls on the ConfigMaps of one namespace."""
 
     def __init__(self, access: ClusterAccess, namespace: str) -> None:
         self._access = access
@@ -60,14 +60,6 @@ class ConfigMaps:
         """The ConfigMap; None if it does not exist."""
         status, body = self._call("GET", f"{self._path}/{quote(name)}")
         return None if status == 404 else _expect(status, body)
-
-    def create(self, config_map: dict[str, Any]) -> dict[str, Any]:
-        """Create a ConfigMap; return it as stored.
-
-        Raises:
-            OwnershipLost: it exists already.
-        """
-        return _expect(*self._call("POST", self._path, config_map))
 
     def replace(self, config_map: dict[str, Any]) -> dict[str, Any]:
         """Replace a ConfigMap if its resourceVersion is still the stored one; return it as stored.

@@ -20,7 +20,8 @@ The steps, in this order:
    a finished split must stay the same key range.
 3. Run one job over the splits that are not recorded as done.
 4. While the job runs, look for finished splits every `RECORD_SECONDS` (1 s: the record allows one write a second) and
-   record them.
+   record them. Calls of the record have their own thread: each look also asks whether tasks may still start, which
+   ends once the record was not confirmed for too long (`progress`), also where a call hangs.
 5. When the job has ended, record the splits of its result, and end with exit code 0 only if every split is recorded.
 
 A split counts as finished when its task has written all rows and Spark has accepted the task's result. Spark reports
@@ -31,11 +32,11 @@ that is reported twice, or by a retried task, count once.
 
 Failures, by priority:
 
-    OwnershipLost           another driver wrote the record: cancel the job, exit code 1
+    OwnershipLost           another driver wrote the record, or could have been started: cancel the job, exit code 1
     a task fails for good   record what is finished, exit code 1; Spark has tried the task `spark.task.maxFailures`
                             times before (the operator sets 8)
-    API server unavailable  log a warning and try again with the next look; the job keeps running. Before and after
-                            the job there is no next look: exit code 1
+    API server unavailable  log a warning and try again with the next look; the job keeps running, for 90 s. Before
+                            and after the job there is no next look: exit code 1
     driver killed           the application is started again by its restart policy and resumes at step 1
 
 Example: 5 splits are frozen, splits 0 and 3 are recorded, the driver pod is evicted. The new driver loads the record,
@@ -80,6 +81,9 @@ RECORD_SECONDS = WRITE_PAUSE
 
 #: Seconds between two progress lines in the log.
 LOG_SECONDS = 10.0
+
+#: Seconds between two calls that cancel the job.
+CANCEL_SECONDS = 1.0
 
 #: Characters of a failed job's error that are logged; Spark joins whole stack traces into it.
 ERROR_CHARACTERS = 500
@@ -194,12 +198,12 @@ def copy_splits(config: SnapshotConfig, spark: SparkSession, record: ProgressRec
         reader = reader.option("credentialsDirectory", str(config.source.credentials.directory))
         rows = reader.option("table", config.source.table).load()
         frame = rows.mapInArrow(CopyTask(config, Report(done)), RESULT_SCHEMA)
+        record.check()
         job = jobs.submit(frame.collect)
         try:
             finished = follow(job, lambda: done.value, record)
-        except OwnershipLost:
-            spark.sparkContext.cancelAllJobs()
-            raise
+        finally:
+            end(job, spark.sparkContext.cancelAllJobs)
     # The accumulator's last updates may still be on their way; the collected rows name every finished split.
     record.mark(split for split, _ in finished)
     logger.info("copied %d rows", sum(rows for _, rows in finished), extra={"action": LogAction.COMPLETED})
@@ -210,22 +214,39 @@ def follow(job: Future[Any], done: Callable[[], frozenset[int]], record: Progres
 
     Raises:
         SnapshotIncomplete: the job failed.
-        OwnershipLost: another driver is running.
+        OwnershipLost: another driver is running, or may be: no task may start any more.
     """
     assert record.splits is not None
     total, logged = len(record.splits), time.monotonic()
-    while not wait([job], timeout=RECORD_SECONDS).done:
-        _try_mark(record, done())
-        if time.monotonic() - logged >= LOG_SECONDS:
-            logged = time.monotonic()
-            logger.info(
-                "%d of %d splits are done", len(record.done), total, extra={"action": LogAction.SNAPSHOT_PROGRESS}
-            )
+    writer = ThreadPoolExecutor(1, thread_name_prefix="record")
+    try:
+        writing = writer.submit(_try_mark, record, done())
+        while not wait([job], timeout=RECORD_SECONDS).done:
+            record.check()
+            if writing.done():
+                writing.result()
+                writing = writer.submit(_try_mark, record, done())
+            if time.monotonic() - logged >= LOG_SECONDS:
+                logged = time.monotonic()
+                logger.info(
+                    "%d of %d splits are done", len(record.done), total, extra={"action": LogAction.SNAPSHOT_PROGRESS}
+                )
+        writing.result()
+    finally:
+        # a call that hangs must not hold up the end of the job
+        writer.shutdown(wait=False)
     if (error := job.exception()) is not None:
         # Finished splits stay finished, whatever error Spark raises.
         _try_mark(record, done())
         raise SnapshotIncomplete(f"the job failed: {_first_line(error)}") from error
     return job.result()
+
+
+def end(job: Future[Any], cancel: Callable[[], None]) -> None:
+    """Cancel a job until it has ended: one that is still being planned does not hear the first call."""
+    while not job.done():
+        cancel()
+        wait([job], timeout=CANCEL_SECONDS)
 
 
 def _try_mark(record: ProgressRecord, done: frozenset[int]) -> None:

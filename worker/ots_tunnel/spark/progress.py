@@ -1,14 +1,30 @@
-"""The record of a snapshot's progress in the cluster, written with optimistic locking.
+"""The record of a snapshot's progress in the cluster: written with optimistic locking, and the driver's right to go on.
 
-The ConfigMap carries this copy's label, which the operator sets before it starts the driver; one without it belongs to
-another owner, or to a newer copy, and is never written. Items of an older copy below our label are replaced before the
-first row is read. A change by another writer after `load` means that another driver is running; this one stops.
+Theory of operation
+-------------------
+The operator makes the ConfigMap, with this copy's label, before it starts the driver. One without the label belongs to
+another owner, or to a newer copy, and is never written; a missing one is never made here, because nobody would own it.
+Items of an older copy below our label are replaced before the first row is read.
+
+The items tell whose record it is. As long as they are what this driver has written, a change of anything else (labels,
+annotations, owners) is nobody's concern: after a conflict the record is read, and the write is repeated. Other items
+mean that another driver is running; this one stops.
+
+A driver that is cut off from the API server learns nothing of that. The cluster may have given its pod up and started
+another driver, the copy may be over, and workers may follow the stream. So the driver asks at least every
+`CONFIRM_SECONDS`, and tasks may start only while the last answer is young enough (`check`). The API server answers
+nobody whose pod is deleted, apart from seconds in which it still remembers the pod's token.
+
+Example: the last call with an answer was sent at 12:00:00, then the node loses its network. At 12:01:30 `check` forbids
+further tasks, and the driver ends its job. Its pod may have been deleted at 11:59:50 at the earliest: no task starts
+later than `CUT_OFF_SECONDS` after that.
 """
 
 from __future__ import annotations
 
 import base64
 import logging
+import secrets
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -16,28 +32,48 @@ from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 from ots_tunnel.errors import OwnershipLost
+from ots_tunnel.fence import boottime
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.snapshot.document import ProgressConfig
-from ots_tunnel.snapshot.record import DONE_KEY, PROGRESS_LABEL, SPLITS_KEY, binary_item, done_bitmap, done_splits
+from ots_tunnel.snapshot.record import (
+    CUT_OFF_SECONDS,
+    DONE_KEY,
+    PROGRESS_LABEL,
+    SPLITS_KEY,
+    binary_item,
+    done_bitmap,
+    done_splits,
+)
 from ots_tunnel.snapshot.splits import SplitList, deserialise
 
 #: Least seconds between two writes, so that thousands of short splits do not load the API server.
 WRITE_PAUSE: Final = 1.0
+
+#: Most seconds between two calls that ask whether the record is still this driver's.
+CONFIRM_SECONDS: Final = 10.0
+
+#: Seconds of `CUT_OFF_SECONDS` that are not used: the API server may take the token of a deleted pod for 10 s longer,
+#: and a job takes a moment to end.
+CUT_OFF_MARGIN: Final = 30.0
+
+#: Writes of one `mark` that may meet a change of the record's metadata.
+MAX_CONFLICTS: Final = 5
+
 logger = logging.getLogger(__name__)
+
+
+#: A ConfigMap as JSON.
+Document = dict[str, Any]
 
 
 class RecordCalls(Protocol):
     """What a record calls; see `cluster.ConfigMaps`."""
 
-    def get(self, name: str) -> dict[str, Any] | None:
+    def get(self, name: str) -> Document | None:
         """The ConfigMap; None if it does not exist."""
         ...
 
-    def create(self, config_map: dict[str, Any]) -> dict[str, Any]:
-        """Create a ConfigMap; return it as stored."""
-        ...
-
-    def replace(self, config_map: dict[str, Any]) -> dict[str, Any]:
+    def replace(self, config_map: Document) -> Document:
         """Replace a ConfigMap if its version is still the stored one; return it as stored."""
         ...
 
@@ -50,11 +86,17 @@ class ProgressRecord:
     config: ProgressConfig
     now: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = boottime
+    """Monotonic seconds, suspended time included."""
+    writer: str = field(default_factory=lambda: secrets.token_hex(8))
+    """Distinguishes this driver's writes from equal ones of another driver."""
     splits: SplitList | None = None
     """The frozen list, None before `freeze`."""
     done: frozenset[int] = frozenset()
-    _stored: dict[str, Any] | None = field(default=None, repr=False)
-    _uncertain: bool = False
+    _stored: Document = field(default_factory=dict, repr=False)
+    _doubtful: list[Document] = field(default_factory=list, repr=False)
+    """Writes after `_stored` whose answers were lost: each of them may have been carried out, or may still be."""
+    _confirmed: float = float("-inf")
     _written: float = float("-inf")
 
     def load(self) -> None:
@@ -62,25 +104,22 @@ class ProgressRecord:
 
         Raises:
             CodecError: the record is damaged.
-            OwnershipLost: the ConfigMap of the record's name does not carry this copy's label.
+            OwnershipLost: there is no ConfigMap of the record's name, or it does not carry this copy's label.
         """
-        self._stored = self.config_maps.get(self.config.config_map)
-        self.splits, self.done, self._uncertain = None, frozenset(), False
-        self._refuse_foreign()
-        if self._stored is None or (self._stored.get("data") or {}).get("label") != self.config.label:
-            return
-        self.splits = deserialise(binary_item(self._stored, SPLITS_KEY))
-        self.done = done_splits(binary_item(self._stored, DONE_KEY), len(self.splits))
+        self._doubtful = []
+        self._take(self._read())
 
-    def _refuse_foreign(self) -> None:
-        if self._stored is None:
-            return
-        found = (self._stored["metadata"].get("labels") or {}).get(PROGRESS_LABEL)
-        if found != self.config.label:
-            carries = "no such label" if found is None else repr(found)
+    def check(self) -> None:
+        """Check that tasks may start now.
+
+        Raises:
+            OwnershipLost: the API server has not confirmed the record for so long that another driver may run.
+        """
+        unconfirmed = self.clock() - self._confirmed
+        if unconfirmed >= CUT_OFF_SECONDS - CUT_OFF_MARGIN:
             raise OwnershipLost(
-                f"ConfigMap {self.config.config_map!r} in namespace {self.config.namespace!r}: label {PROGRESS_LABEL}: "
-                f"found {carries}, allowed is {self.config.label!r}: it belongs to something else and stays as it is"
+                f"the API server has not confirmed the progress record for {unconfirmed:.0f} s: "
+                "another driver may have been started"
             )
 
     def freeze(self, splits: SplitList, payload: bytes) -> None:
@@ -92,53 +131,87 @@ class ProgressRecord:
         self._write(splits, frozenset(), {SPLITS_KEY: base64.b64encode(payload).decode()})
 
     def mark(self, done: Iterable[int]) -> None:
-        """Record these splits as done as well; without a new split nothing is written.
+        """Record these splits as done as well; without a new split, the record is read from time to time.
 
         The call may be repeated after an error: if the answer of a write was lost, the record is read first.
 
         Raises:
-            OwnershipLost: another driver wrote since our last write.
+            OwnershipLost: another driver wrote since our last write, or the record is gone.
         """
         assert self.splits is not None, "freeze comes first"
         all_done = self.done | frozenset(done)
-        if all_done == self.done:
-            return
-        if self._uncertain:
-            self._look_up(all_done)
+        if self._doubtful or self.clock() >= self._confirmed + CONFIRM_SECONDS:
+            self._confirm()
         if all_done != self.done:
             self._write(self.splits, all_done, {})
 
-    def _look_up(self, all_done: frozenset[int]) -> None:
-        """After a lost answer, load the record and check that the last write can only be our own."""
-        frozen, known = self.splits, self.done
-        self.load()
-        if self.splits != frozen or not known <= self.done <= all_done:
+    def _read(self) -> Document:
+        """The ConfigMap, which carries this copy's label."""
+        sent, place = self.clock(), f"ConfigMap {self.config.config_map!r} in namespace {self.config.namespace!r}"
+        stored = self.config_maps.get(self.config.config_map)
+        if stored is None:
+            raise OwnershipLost(f"{place}: it does not exist: the operator makes it before it starts a driver")
+        found = (stored["metadata"].get("labels") or {}).get(PROGRESS_LABEL)
+        if found != self.config.label:
+            carries = "no such label" if found is None else repr(found)
+            raise OwnershipLost(
+                f"{place}: label {PROGRESS_LABEL}: "
+                f"found {carries}, allowed is {self.config.label!r}: it belongs to something else and stays as it is"
+            )
+        self._confirmed = sent
+        return stored
+
+    def _take(self, stored: Document) -> None:
+        """What is stored is the record from now on."""
+        self._stored, self.splits, self.done = stored, None, frozenset()
+        if (stored.get("data") or {}).get("label") == self.config.label:
+            self.splits = deserialise(binary_item(stored, SPLITS_KEY))
+            self.done = done_splits(binary_item(stored, DONE_KEY), len(self.splits))
+
+    def _confirm(self) -> None:
+        """Read the record: only this driver's own writes can have changed its items."""
+        stored = self._read()
+        if not any(_items(stored) == _items(ours) for ours in (self._stored, *self._doubtful)):
             raise OwnershipLost("progress record: another driver of this snapshot is running")
+        if _version(stored) != _version(self._stored):
+            self._doubtful = []  # each was made for a version that is gone
+        self._take(stored)
 
     def _write(self, splits: SplitList, done: frozenset[int], binary: dict[str, str]) -> None:
-        stored = self._stored or {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}
-        labels = {**(stored["metadata"].get("labels") or {}), PROGRESS_LABEL: self.config.label}
+        self.sleep(max(0.0, self._written + WRITE_PAUSE - time.monotonic()))
+        for conflicts_left in reversed(range(MAX_CONFLICTS)):
+            document, sent = self._document(splits, done, binary), self.clock()
+            self._doubtful.append(document)
+            self._written = time.monotonic()
+            try:
+                self._stored = self.config_maps.replace(document)
+            except OwnershipLost:
+                self._confirm()
+                if not conflicts_left:
+                    raise
+                done |= self.done  # an earlier write of ours may have arrived only now
+            else:
+                self._confirmed, self._doubtful = sent, []
+                self.splits, self.done = splits, done
+                break
+        logger.info("recorded %d of %d splits", len(done), len(splits), extra={"action": LogAction.SNAPSHOT_PROGRESS})
+
+    def _document(self, splits: SplitList, done: frozenset[int], binary: dict[str, str]) -> Document:
         data = {
             "label": self.config.label,
             "total": str(len(splits)),
             "done": str(len(done)),
+            "writer": self.writer,
             "updated": datetime.fromtimestamp(self.now(), UTC).isoformat(timespec="milliseconds"),
         }
         bitmap = base64.b64encode(done_bitmap(done, len(splits))).decode()
-        document = {
-            **stored,
-            "metadata": {
-                **stored["metadata"],
-                "name": self.config.config_map,
-                "namespace": self.config.namespace,
-                "labels": labels,
-            },
-            "data": data,
-            "binaryData": {**(stored.get("binaryData") or {}), **binary, DONE_KEY: bitmap},
-        }
-        write = self.config_maps.create if self._stored is None else self.config_maps.replace
-        self.sleep(max(0.0, self._written + WRITE_PAUSE - time.monotonic()))
-        self._uncertain, self._written = True, time.monotonic()
-        self._stored = write(document)
-        self.splits, self.done, self._uncertain = splits, done, False
-        logger.info("recorded %d of %d splits", len(done), len(splits), extra={"action": LogAction.SNAPSHOT_PROGRESS})
+        binary_data = {**(self._stored.get("binaryData") or {}), **binary, DONE_KEY: bitmap}
+        return {**self._stored, "data": data, "binaryData": binary_data}
+
+
+def _version(stored: Document) -> Any:
+    return stored["metadata"].get("resourceVersion")
+
+
+def _items(stored: Document) -> tuple[Document, Document]:
+    return stored.get("data") or {}, stored.get("binaryData") or {}
