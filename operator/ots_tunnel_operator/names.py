@@ -32,6 +32,8 @@ ANNOTATION_RENDERED_HASH = f"{GROUP}/rendered-hash"
 ANNOTATION_OPERATOR = f"{GROUP}/operator"
 #: On the Lease: the namespaces that its holder serves (`kube.lease`).
 ANNOTATION_SERVES = f"{GROUP}/serves"
+#: On the record of a snapshot: the table that its rows are copied into (`ots_tunnel.endpoint.table_identity`).
+ANNOTATION_DESTINATION = f"{GROUP}/destination"
 #: With the value `true`, releases a deleted object although its tunnel could not be deleted.
 ANNOTATION_FORCE_DELETE = f"{GROUP}/force-delete"
 

@@ -11,11 +11,13 @@ from datetime import UTC, datetime, timedelta
 
 from ots_tunnel.model import StreamConfig, TunnelInfo, TunnelType
 from ots_tunnel.protocol.movement import has_moved
+from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import StreamWindow
 from ots_tunnel_operator.assess.lag import NANOSECONDS
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.assess.verdict import was_behind
 from ots_tunnel_operator.diagnosis import RESET_HINT
+from ots_tunnel_operator.manifests.snapshot_document import destination_text
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Missing, Table, Tunnel, World
@@ -65,19 +67,48 @@ def find_adoption_problem(world: World, snapshot: Snapshot) -> Problem | None:
 
 
 def _lost_copy(world: World, snapshot: Snapshot) -> Problem | None:
-    """The table into which Spark has copied rows is gone: a new one would get only what comes later."""
-    sink, progress = world.resource.spec.sink.tablestore, snapshot.progress
-    has_copied = snapshot.is_complete or (progress is not None and progress.done > 0)
-    # a table that was lost before counts as lost until it has rows; otherwise the rows may just not have been any
-    is_empty = isinstance(world.destination, Table) and world.destination.empty is True and was_behind(world.resource)
-    if sink is None or not has_copied or not (isinstance(world.destination, Missing) or is_empty):
+    """The table into which Spark copies rows is gone, or another one: it would get only what comes later."""
+    sink = world.resource.spec.sink.tablestore
+    found = _lost_table(world, snapshot)
+    if sink is None or not found:
         return None
     return Problem(
         Reason.DESTINATION_BEHIND_TUNNEL,
-        f"spec.sink.tablestore.table {sink.table!r} {'is empty' if is_empty else 'is missing'}, but Spark has copied "
-        f"existing rows into it before, so the copy would have holes: {RESET_HINT}",
+        f"spec.sink.tablestore.table {sink.table!r} {found} before, so the copy would have holes: set spec.sink back "
+        f"where it was edited, or {RESET_HINT}",
         ("SinkReady",),
     )
+
+
+def _lost_table(world: World, snapshot: Snapshot) -> str:
+    """What tells that the destination lacks rows that are recorded as copied; empty without such a sign."""
+    found, progress, is_new = world.destination, snapshot.progress, world.resource.undecided
+    has_copied = snapshot.is_complete or (progress is not None and progress.done > 0)
+    if isinstance(found, Missing):
+        return "is missing, but Spark has copied existing rows into it" if has_copied else ""
+    if not isinstance(found, Table):
+        return ""
+    # a table that was lost before, or that is new to this object, counts as lost until it has rows; otherwise the
+    # rows may just not have been any
+    if has_copied and found.empty is True and (is_new or was_behind(world.resource)):
+        return "is empty, but Spark has copied existing rows"
+    has_consumed = isinstance(world.tunnel, Tunnel) and has_moved(world.tunnel.description, world.tunnel.checkpoints)
+    # a driver that has recorded nothing yet may be running all the same
+    if is_new and not has_consumed and is_of_destination(world, snapshot) is False:
+        return "is another table than the one that Spark has copied existing rows into"
+    return ""
+
+
+def is_of_destination(world: World, snapshot: Snapshot) -> bool | None:
+    """Whether the record of this copy is about the sink's table; None where there is none, or it names no table."""
+    sink, record = (
+        world.resource.spec.sink.tablestore,
+        world.child("ConfigMap", names.snapshot_name(world.resource.name)),
+    )
+    if sink is None or record is None or snapshot.progress is None:
+        return None
+    named = (record["metadata"].get("annotations") or {}).get(names.ANNOTATION_DESTINATION)
+    return None if named is None else named == destination_text(sink)
 
 
 def spec_mismatch(world: World, info: TunnelInfo) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel.tables.compatibility import check_destination
-from ots_tunnel_operator.assess.adoption import find_adoption_problem, spec_mismatch
+from ots_tunnel_operator.assess.adoption import find_adoption_problem, is_of_destination, spec_mismatch
 from ots_tunnel_operator.assess.creation import is_replaced, of_recorded
 from ots_tunnel_operator.assess.gaps import Gap, gap_problem
 from ots_tunnel_operator.assess.snapshot import Snapshot
@@ -50,7 +50,7 @@ def _problems(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Iterable
         yield table_not_found(Place.of_source(world.resource.spec.source))
     yield _tunnel_problem(world)
     yield find_adoption_problem(of_recorded(world), snapshot)
-    yield _destination_problem(world)
+    yield _destination_problem(world, snapshot)
     # last: one that only the operator has found keeps nothing from being created, and must hide nothing that does
     yield gap_problem(gaps, world.resource.spec.source.table)
 
@@ -185,7 +185,7 @@ def _tunnel_problem(world: World) -> Problem | None:
     )
 
 
-def _destination_problem(world: World) -> Problem | None:
+def _destination_problem(world: World, snapshot: Snapshot) -> Problem | None:
     """A problem of the destination."""
     sink = world.resource.spec.sink.tablestore
     if sink is None:
@@ -205,11 +205,14 @@ def _destination_problem(world: World) -> Problem | None:
     found = check_destination(world.source.schema, world.destination.schema)
     if found:
         return destination_incompatible(sink.table, found)
-    return _existing_rows(world, world.destination, field)
+    return _existing_rows(world, world.destination, field, snapshot)
 
 
-def _existing_rows(world: World, destination: Table, field: str) -> Problem | None:
-    """Base rows go only into a table that is empty or that this object created, unless Merge says otherwise."""
+def _existing_rows(world: World, destination: Table, field: str, snapshot: Snapshot) -> Problem | None:
+    """Base rows go only into a table that is empty or that this object created, unless Merge says otherwise.
+
+    A snapshot that an object of this name has begun goes on: its record names the table, whose rows are its own.
+    """
     resource, spec = world.resource, world.resource.spec
     sink = spec.sink.tablestore
     if sink is None or sink.on_existing == "Merge" or spec.source.tunnel.type == "Stream":
@@ -219,6 +222,8 @@ def _existing_rows(world: World, destination: Table, field: str) -> Problem | No
     if resource.is_destination_recorded or destination.empty is not False:
         return None
     if isinstance(world.tunnel, Tunnel) and has_moved(world.tunnel.description, world.tunnel.checkpoints):
+        return None
+    if is_of_destination(world, snapshot):
         return None
     return Problem(
         Reason.DESTINATION_NOT_EMPTY,

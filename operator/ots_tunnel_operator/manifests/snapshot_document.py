@@ -14,14 +14,22 @@ from ots_tunnel.config import (
     TablestoreSinkConfig,
     describe,
 )
+from ots_tunnel.endpoint import table_identity
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.fence import write_deadline
 from ots_tunnel.snapshot.document import ProgressConfig, SnapshotConfig, SnapshotSource, dump_snapshot_config
 from ots_tunnel.snapshot.record import PROGRESS_LABEL
 from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.api.sink import TablestoreSink
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.children import child
-from ots_tunnel_operator.names import ROLE_SNAPSHOT, SECRETS_DIRECTORY, snapshot_config_name, snapshot_name
+from ots_tunnel_operator.names import (
+    ANNOTATION_DESTINATION,
+    ROLE_SNAPSHOT,
+    SECRETS_DIRECTORY,
+    snapshot_config_name,
+    snapshot_name,
+)
 
 #: File of the driver's document in its ConfigMap.
 SNAPSHOT_FILE: Final = "snapshot.yaml"
@@ -80,13 +88,20 @@ def snapshot_progress_map(obj: TablestoreTunnel, *, label: str) -> Manifest:
 
     The manifest holds only metadata: the driver writes the items, and server-side apply leaves them unchanged. With
     deletionPolicy Retain it has no owner reference, so that an object applied again finds its snapshot. The driver
-    and the operator ignore a record with another label.
+    and the operator ignore a record with another label. Its finished splits are in one table, which it names.
     """
     manifest = child(obj, "v1", "ConfigMap", snapshot_name(obj.name), ROLE_SNAPSHOT)
     manifest["metadata"]["labels"][PROGRESS_LABEL] = label
+    if (sink := obj.spec.sink.tablestore) is not None:
+        manifest["metadata"]["annotations"] = {ANNOTATION_DESTINATION: destination_text(sink)}
     if obj.spec.deletion_policy == "Retain":
         del manifest["metadata"]["ownerReferences"]
     return manifest
+
+
+def destination_text(sink: TablestoreSink) -> str:
+    """A table as the record names it; the public, VPC and internal hosts of its instance give one text."""
+    return "/".join(table_identity(sink.endpoint, sink.instance, sink.table))
 
 
 def _credentials(member: str) -> CredentialsConfig:

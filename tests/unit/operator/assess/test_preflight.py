@@ -12,13 +12,14 @@ import pytest
 from ots_tunnel.errors import AuthFailed, ConnectError, PermissionDenied, ServerUnavailable
 from ots_tunnel.model import ChannelId, ChannelStatus, Checkpoint, Stage, StreamConfig, Token, TunnelId, TunnelType
 from ots_tunnel_operator.diagnosis import Place, service_problem
+from ots_tunnel_operator.manifests.snapshot_document import snapshot_progress_map
 from ots_tunnel_operator.observe.access_key import read_credentials
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.report.status_change import is_urgent
 from ots_tunnel_operator.report.unobserved import unobserved_status
 from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, Table, Tunnel, Unread, World
-from tests.support.operator.spark_worlds import progress_record, spark_world
+from tests.support.operator.spark_worlds import NAME, READABLE, SPARK, progress_record, spark_world
 from tests.support.operator.worlds import (
     COPY,
     FRESH,
@@ -528,9 +529,71 @@ def test_a_table_that_is_lost_after_a_copy_by_spark_is_not_created_again(found: 
 
     assert problem_of(lost).reason is Reason.DESTINATION_BEHIND_TUNNEL
     assert problem_of(replace(again, destination=EMPTY)).reason is Reason.DESTINATION_BEHIND_TUNNEL
-    assert assessed(replace(found, destination=EMPTY)).problem is None
+    if not found.resource.undecided:
+        assert assessed(replace(found, destination=EMPTY)).problem is None
     if found.resource.recorded_tunnel or found.resource.spec.wire_type is None:
         assert problem_of(replace(again, destination=BUSY)).reason is Reason.DESTINATION_BEHIND_TUNNEL
+
+
+ELSEWHERE = recorded()["destination"] | {"endpoint": "http://elsewhere:8080"}
+
+
+@pytest.mark.parametrize("done", [1, 2])
+@pytest.mark.parametrize("status", [{}, recorded(destination=ELSEWHERE)], ids=["applied again", "endpoint edited"])
+def test_an_empty_table_that_is_new_to_the_object_lacks_the_rows_that_spark_has_recorded(
+    status: dict[str, Any], done: int
+) -> None:
+    found = world(resource(status, **SPARK), tunnel=READABLE, children=progress_record(done, 2), destination=EMPTY)
+
+    assert (problem_of(found).reason, problem_of(found).stops_workers) == (Reason.DESTINATION_BEHIND_TUNNEL, True)
+
+
+def test_an_empty_table_at_another_endpoint_lacks_what_the_status_records_as_copied() -> None:
+    """Without a tunnel and without the record: the object is not Ready over an empty table."""
+    copied = recorded(snapshot={"tunnelId": UID, "state": "Completed"}, destination=ELSEWHERE) | {"tunnel": {}}
+    of = resource(copied, **SPARK, source__tunnel__type="BaseData")
+    found = world(of, tunnel=Unread(), destination=EMPTY, pods=())
+
+    assert problem_of(found).reason is Reason.DESTINATION_BEHIND_TUNNEL
+    assert {item["type"]: item["status"] for item in reported(found)["conditions"]}["Ready"] == "False"
+
+
+@pytest.mark.parametrize("done", [0, 1, 2])
+def test_a_copy_by_spark_that_was_begun_goes_on_in_its_table(done: int) -> None:
+    again = world(resource({}, **SPARK), tunnel=READABLE, children=progress_record(done, 2), destination=FULL, pods=())
+
+    assert problem_of(again).reason is Reason.DESTINATION_NOT_EMPTY  # a record of an earlier release names no table
+    assert assessed(replace(again, children=of_table(again.resource, done))).problem is None
+
+
+@pytest.mark.parametrize("done", [0, 1, 2])
+@pytest.mark.parametrize("destination", [FULL, EMPTY], ids=["full", "empty"])
+@pytest.mark.parametrize("on_existing", ["Refuse", "Merge"])
+def test_a_copy_by_spark_that_was_begun_does_not_go_on_in_another_table(
+    on_existing: str, destination: Table, done: int
+) -> None:
+    children = of_table(resource({}, **SPARK, sink__tablestore__table="another"), done)
+    again = resource({}, **SPARK, sink__tablestore__onExisting=on_existing)
+    found = world(again, tunnel=READABLE, children=children, destination=destination, pods=())
+
+    assert problem_of(found).reason is Reason.DESTINATION_BEHIND_TUNNEL
+
+
+def test_a_stream_that_moved_goes_on_at_another_address_of_the_table() -> None:
+    """The record of the snapshot keeps the address from before."""
+    children = of_table(resource({}, **SPARK, sink__tablestore__endpoint="http://elsewhere:8080"), 2)
+    moved = Tunnel(description(channel("c1", rows=1), kind=TunnelType.Stream))
+    of = resource(COPIED | {"destination": ELSEWHERE}, **SPARK)
+
+    assert assessed(world(of, tunnel=moved, children=children, destination=FULL)).problem is None
+
+
+def of_table(resource: Resource, done: int) -> dict[tuple[str, str], Any]:
+    """A record of 2 splits as the operator has applied it for this object."""
+    record = progress_record(done, 2)
+    applied = snapshot_progress_map(resource.object, label=TUNNEL_ID)
+    record["ConfigMap", NAME]["metadata"]["annotations"] = applied["metadata"]["annotations"]
+    return record
 
 
 def verdict_of(found: World) -> dict[str, Any]:
