@@ -261,6 +261,8 @@ class SparkPod:
     terminated: bool
     ended: float | None = None
     """End of its last container, seconds since 1970; None while one runs, or where the end of one is not known."""
+    is_executor: bool = False
+    """Whether it only carries out what a driver starts."""
 
     @property
     def is_alive(self) -> bool:

@@ -2,8 +2,15 @@
 
 A task sends nothing later than `split deadline - D` after its start, and a request that was sent takes effect within D
 (docs/architecture.md rule 4). `split deadline + D` after the last possible start of a task is therefore always safe.
+Only a driver starts tasks, at the latest CUT_OFF_SECONDS after its pod was deleted, where its node is lost. So once it
+has ended, this bounds what executors write, whatever their pods show: one on a lost node is Running for as long as the
+node is away, or Pending where it was lost early, and one without a node stays Pending for ever.
+
 D alone is enough after the last end, of the application and its pods, where every pod has a terminated container status
-with its time. An executor that was cut off from its driver may outlive the application, and write.
+with its time. An executor that was cut off from its driver may outlive the application, and write. It may also outlive
+its pod's object and all that tells of it: the Spark operator lists at most 1,000 executors, and counts attempts anew
+after an edit of the application. Hence the copy's only run is one whose application was never edited, was submitted
+once, and was created with the record of the copy, which outlives every application and every object.
 """
 
 from __future__ import annotations
@@ -11,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ots_tunnel.snapshot.record import SnapshotProgress
+from ots_tunnel.snapshot.record import CUT_OFF_SECONDS, SnapshotProgress
 from ots_tunnel_operator.assess.spark_state import Application
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import SparkPod
@@ -47,13 +54,13 @@ def find_closed_gate(
         pods: driver and executor pods that exist now.
         now: seconds since 1970.
         deadlines: bounds of the writes.
-        began: start of this copy; None where it is not recorded.
+        began: creation of the record of this copy, or its start, whichever is earlier; None where it is not known.
     """
     if app is not None and not app.state.terminal:
         return f"the SparkApplication has not ended ({app.state or 'not picked up'})"
-    alive = sorted(pod.name for pod in pods if pod.is_alive)
-    if alive:
-        return f"{len(alive)} pods have not ended, such as {alive[0]}"
+    starting = sorted(pod.name for pod in pods if pod.is_alive and not pod.is_executor)
+    if starting:
+        return f"pod {starting[0]} has not ended"
     safe = last_write(app, progress, pods, deadlines, began=began)
     return f"a write already sent may take effect until {timestamp(safe)}" if now < safe else None
 
@@ -69,15 +76,16 @@ def last_write(
     """Time after which no write of the snapshot can take effect, seconds since 1970."""
     # No task starts after the write that recorded the last split: it replaces an end that was not recorded.
     recorded = progress.updated or 0.0
-    longest = deadlines.split + deadlines.write
+    longest = CUT_OFF_SECONDS + deadlines.split + deadlines.write
     if app is None or app.ended is None:
         return recorded + longest
     ends = {pod.name: pod.ended for pod in pods if pod.ended is not None}
     ended = max(recorded, app.ended, *ends.values())
-    if not app.pods or not app.pods <= ends.keys():
+    if not app.pods or not app.pods | {pod.name for pod in pods} <= ends.keys():
         return ended + longest
     # Pods of earlier attempts are deleted: their tasks started before the last submission. So are those of an earlier
-    # application of this copy, which somebody has deleted.
-    is_first = app.attempts <= 1 and (began is None or app.created <= began + FIRST_SECONDS)
+    # application of this copy, which somebody has deleted, alone or with its object.
+    is_unchanged = app.attempts <= 1 and app.generation <= 1
+    is_first = is_unchanged and (began is None or app.created <= began + FIRST_SECONDS)
     earlier = app.submitted + longest if not is_first and app.submitted is not None else 0.0
     return max(ended + deadlines.write, earlier)

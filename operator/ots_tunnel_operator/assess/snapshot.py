@@ -31,13 +31,13 @@ Case 3 holds only before the start: a channel that splits later has no token for
 stop. The application's state alone proves nothing: an application that ended well with a split missing has FAILED.
 The plan records DONE in the status; workers start in a later pass, when case 1 applies.
 
-Numbers: 600 s split deadline (docs/architecture.md rule 4); D = (heartbeat timeout - interval) / 3, 16.7 s by default;
+Numbers: 600 s split deadline (docs/architecture.md rule 4); 120 s for a driver that is cut off; D = (heartbeat timeout - interval) / 3, 16.7 s by default;
 60 s until an application without any sign of life means that no Spark operator is installed (Settings).
 
 Example, with defaults. The tunnel has its tokens at 12:00:00 and the application is applied. The driver records the
 last of 8 splits at 12:10:00 and ends at 12:10:05. Every pod shows a terminated container: the last gate opens 16.7 s
 later, the next pass records DONE and the one after it applies the Deployment. Had one executor's pod vanished, its
-last write would be possible until 12:20:21.
+last write would be possible until 12:22:21.
 """
 
 from __future__ import annotations
@@ -112,9 +112,8 @@ def assess_snapshot(world: World, *, missing_seconds: float) -> Snapshot:
     if world.resource.spec.wire_type is not None and not has_started and not _stream_is_readable(world):
         return snapshot(SnapshotState.AWAITING_STREAM, "waiting for the first token of every channel of the stream")
     if progress is not None and progress.complete:
-        began = parse_time(recorded.get("startedTime")) if has_started else None
         gate = find_closed_gate(
-            application, progress, world.spark_pods, now=world.now, deadlines=_deadlines(world), began=began
+            application, progress, world.spark_pods, now=world.now, deadlines=_deadlines(world), began=_began(world)
         )
         if gate is None:
             return snapshot(SnapshotState.DONE, finished=_now(world))
@@ -154,6 +153,17 @@ def _progress(world: World, label: str) -> SnapshotProgress | None:
         # without a readable record nothing proves that a split is done
         return None
     return progress if progress.label == label else None
+
+
+def _began(world: World) -> float | None:
+    """When this copy was begun, perhaps by an earlier object of this name; None where it is not known.
+
+    The record is created before the first application. It is younger than the copy only if somebody has deleted it.
+    """
+    record = world.child("ConfigMap", names.snapshot_name(world.resource.name)) or {}
+    created = parse_time((record.get("metadata") or {}).get("creationTimestamp"))
+    started = parse_time(world.resource.recorded_snapshot.get("startedTime"))
+    return min((time for time in (created, started) if time is not None), default=None)
 
 
 def _is_inherited(world: World, progress: SnapshotProgress, application: Application | None) -> bool:

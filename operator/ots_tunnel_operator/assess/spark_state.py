@@ -57,6 +57,8 @@ class Application:
     """Names of all pods of the last attempt, including deleted ones."""
     suspend: bool = False
     """spec.suspend."""
+    generation: int = 1
+    """1 until somebody changes its spec."""
 
 
 def read_application(app: Mapping[str, Any]) -> Application:
@@ -75,6 +77,7 @@ def read_application(app: Mapping[str, Any]) -> Application:
         attempts=int(status.get("executionAttempts") or 0),
         pods=frozenset(executors) | (frozenset({driver}) if driver else frozenset()),
         suspend=bool((app.get("spec") or {}).get("suspend")),
+        generation=int(app["metadata"].get("generation") or 1),
     )
 
 

@@ -11,6 +11,9 @@ from ots_tunnel_operator.names import WORKER_CONTAINER
 from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world import Pod, ReportedGap, SparkPod
 
+#: Label by which Spark tells driver and executors apart.
+SPARK_ROLE = "spark-role"
+
 
 def worker_pod(item: Mapping[str, Any]) -> Pod:
     """A worker pod, without its report."""
@@ -71,4 +74,6 @@ def spark_pod(item: Mapping[str, Any]) -> SparkPod:
     ends = [parse_time((state or {}).get("finishedAt")) for state in states]
     known = [end for end in ends if end is not None]
     ended = max(known) if terminated and len(known) == len(ends) else None
-    return SparkPod(item["metadata"]["name"], status.get("phase") or "Unknown", terminated, ended)
+    metadata = item["metadata"]
+    is_executor = (metadata.get("labels") or {}).get(SPARK_ROLE) == "executor"
+    return SparkPod(metadata["name"], status.get("phase") or "Unknown", terminated, ended, is_executor)

@@ -23,7 +23,10 @@ def _executor(fleet: SparkFleet, act: Act) -> None:
     if attempt is None or not attempt.executors:
         return
     pod = [*attempt.executors][act.target % len(attempt.executors)]
-    attempt.vanish(pod) if act.value == "vanish" else attempt.kill(pod)
+    if act.value == "kill":
+        attempt.kill(pod)
+    else:
+        attempt.vanish(pod, shown=act.value == "stay")
 
 
 def _cut_off(fleet: SparkFleet, act: Act) -> None:
@@ -56,7 +59,7 @@ def _edit_spark(fleet: SparkFleet, act: Act) -> None:
 
 _OWN: Final[Mapping[str, Kind]] = {
     "kill the driver": Kind(_kill_driver, 5),
-    "lose an executor": Kind(_executor, 5, values=("kill", "vanish", "vanish")),
+    "lose an executor": Kind(_executor, 5, values=("kill", "vanish", "vanish", "stay")),
     "cut off the driver": Kind(_cut_off, 2),
     "the Spark operator is away": Kind(_away, 2, (20, 200)),
     "submissions fail": Kind(_refuse, 2),
@@ -70,5 +73,6 @@ SPARK_KINDS: Final[Mapping[str, Kind]] = {**KINDS, **_OWN}
 NAMES: Final = (
     *(name for name, kind in _OWN.items() for _ in range(kind.weight)),
     *("kill the operator", "crash at a write", "crash at a write", "suspend", "delete a pod", "split", "scale"),
+    *("delete and apply again", "delete and apply again"),
     *("API refuses", "watches break", "versions are compacted", "API answers get lost", "kill a worker", "errors"),
 )

@@ -120,13 +120,14 @@ class Attempt:
         if pod == self.driver:
             self._end(code)
 
-    def vanish(self, pod: str) -> None:
-        """The node of an executor is lost: its object goes, its process goes on."""
+    def vanish(self, pod: str, *, shown: bool) -> None:
+        """The node of an executor is lost: its process goes on; its object goes, or is shown as running for ever."""
         if pod in self.executors and pod in self.alive:
             self.alive.discard(pod)
             self._lost.add(pod)
             self._tasks.pop(pod, None)
-            self._fleet.api.finalize(("Pod", "shop", pod))
+            if not shown:
+                self._fleet.api.finalize(("Pod", "shop", pod))
 
     @property
     def is_cut_off(self) -> bool:
@@ -274,7 +275,8 @@ class Attempt:
             "name": app["name"],
             "uid": app["uid"],
         }
-        labels = {LABEL: self._name, **names.labels("orders", names.ROLE_SNAPSHOT)}
+        part = "driver" if pod == self.driver else "executor"
+        labels = {LABEL: self._name, "spark-role": part, **names.labels("orders", names.ROLE_SNAPSHOT)}
         metadata = {"name": pod, "namespace": "shop", "labels": labels, "ownerReferences": [owner]}
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [{"name": "spark"}]}}
         self.alive.add(pod)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ots_tunnel_operator.assess.spark_state import AppState
@@ -23,6 +24,15 @@ if TYPE_CHECKING:
 
 _RUNS = frozenset((AppState.SUBMITTED, AppState.RUNNING, AppState.SUCCEEDING, AppState.FAILING))
 _ENDED = frozenset((AppState.COMPLETED, AppState.FAILED))
+#: What an application loses whose spec was changed: nothing tells of its earlier attempts.
+_FORGOTTEN: Mapping[str, Any] = {
+    "executionAttempts": 0,
+    "submissionAttempts": 0,
+    "lastSubmissionAttemptTime": None,
+    "terminationTime": None,
+    "driverInfo": None,
+    "executorState": None,
+}
 
 
 class SparkOperator:
@@ -102,7 +112,7 @@ class SparkOperator:
             case AppState.SUSPENDED if not wants_rest:
                 self._turn(app, AppState.RESUMING)
             case AppState.INVALIDATING:
-                self._turn(app, AppState.PENDING_RERUN)
+                self._turn(app, AppState.PENDING_RERUN, **_FORGOTTEN)
             case AppState.SUBMITTED | AppState.RUNNING:
                 self._follow(app, state, attempt)
             case AppState.SUCCEEDING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.snapshot.record import SnapshotProgress
+from ots_tunnel.snapshot.record import CUT_OFF_SECONDS, SnapshotProgress
 from ots_tunnel_operator.assess.last_write import Deadlines, find_closed_gate, last_write
 from ots_tunnel_operator.assess.spark_state import Application, AppState
 from ots_tunnel_operator.times import timestamp
@@ -15,8 +15,10 @@ from ots_tunnel_operator.world import SparkPod
 
 END = 1_700_000_000.0
 DEADLINE, D = 600.0, 20.0
+#: From the last submission, or the last end, to the last write of a task that nobody sees.
+LONGEST = CUT_OFF_SECONDS + DEADLINE + D
 DRIVER = SparkPod("orders-snapshot-driver", "Succeeded", terminated=True, ended=END - 1)
-EXECUTOR = SparkPod("exec-1", "Succeeded", terminated=True, ended=END - 1)
+EXECUTOR = SparkPod("exec-1", "Succeeded", terminated=True, ended=END - 1, is_executor=True)
 COPIED = SnapshotProgress("t1", 8, 8, END - 1)
 
 
@@ -53,34 +55,49 @@ def test_a_terminal_application_holds_nothing_back(state: str) -> None:
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Running", "Unknown"])
-def test_a_pod_that_may_write_holds_the_consumers_back(phase: str) -> None:
-    found = gate(app(), (DRIVER, SparkPod("exec-1", phase, terminated=False)), now=END + 10_000)
+def test_a_driver_that_may_start_a_task_holds_the_consumers_back(phase: str) -> None:
+    for application in (app(), None):
+        found = gate(application, (SparkPod(DRIVER.name, phase, terminated=False), EXECUTOR), now=END + 10_000)
 
-    assert found is not None
-    assert "exec-1" in found
+        assert found == f"pod {DRIVER.name} has not ended"
 
 
 @pytest.mark.parametrize(
     ("application", "pods", "safe"),
     [
         pytest.param(app(), (DRIVER, EXECUTOR), END + D, id="every pod seen to end"),
-        pytest.param(app(), (DRIVER,), END + DEADLINE + D, id="an executor vanished"),
-        pytest.param(
-            app(), (DRIVER, SparkPod("exec-1", "Failed", False)), END + DEADLINE + D, id="no container status"
-        ),
+        pytest.param(app(), (DRIVER,), END + LONGEST, id="an executor vanished"),
+        pytest.param(app(), (DRIVER, SparkPod("exec-1", "Failed", False)), END + LONGEST, id="no container status"),
         pytest.param(
             app(), (DRIVER, replace(EXECUTOR, ended=END + 300)), END + 300 + D, id="an executor outlived the driver"
         ),
+        pytest.param(app(), (DRIVER, replace(EXECUTOR, ended=None)), END + LONGEST, id="an executor's end unknown"),
         pytest.param(
-            app(), (DRIVER, replace(EXECUTOR, ended=None)), END + DEADLINE + D, id="an executor's end unknown"
+            app(),
+            (DRIVER, SparkPod("exec-1", "Running", False, is_executor=True)),
+            END + LONGEST,
+            id="a lost node",
         ),
-        pytest.param(app(pods=frozenset()), (), END + DEADLINE + D, id="pods unknown"),
-        pytest.param(app(ended=None), (DRIVER, EXECUTOR), END - 1 + DEADLINE + D, id="end unknown"),
-        pytest.param(None, (), END - 1 + DEADLINE + D, id="application deleted"),
-        pytest.param(app(attempts=2), (DRIVER, EXECUTOR), END - 90 + DEADLINE + D, id="pods of an earlier attempt"),
+        pytest.param(
+            app(),
+            (DRIVER, EXECUTOR, SparkPod("exec-2", "Pending", False, is_executor=True)),
+            END + LONGEST,
+            id="an executor without a node",
+        ),
+        pytest.param(
+            app(),
+            (DRIVER, EXECUTOR, SparkPod("exec-1001", "Failed", False, is_executor=True)),
+            END + LONGEST,
+            id="an executor that is not listed",
+        ),
+        pytest.param(app(pods=frozenset()), (), END + LONGEST, id="pods unknown"),
+        pytest.param(app(ended=None), (DRIVER, EXECUTOR), END - 1 + LONGEST, id="end unknown"),
+        pytest.param(None, (), END - 1 + LONGEST, id="application deleted"),
+        pytest.param(app(attempts=2), (DRIVER, EXECUTOR), END - 90 + LONGEST, id="pods of an earlier attempt"),
         pytest.param(
             app(attempts=2, submitted=END - 3600), (DRIVER, EXECUTOR), END + D, id="an earlier attempt, long ago"
         ),
+        pytest.param(app(generation=2), (DRIVER, EXECUTOR), END - 90 + LONGEST, id="edited: attempts count anew"),
     ],
 )
 def test_consumers_start_when_no_write_can_be_under_way(
@@ -98,5 +115,5 @@ def test_an_application_that_was_created_again_waits_for_tasks_of_the_one_before
     """A node was lost with an executor, and the application was deleted: its object tells nothing of that executor."""
     deadlines, again = Deadlines(DEADLINE, D), app(created=END - 100, submitted=END - 90)
 
-    assert last_write(again, COPIED, (DRIVER, EXECUTOR), deadlines, began=END - 200) == END - 90 + DEADLINE + D
+    assert last_write(again, COPIED, (DRIVER, EXECUTOR), deadlines, began=END - 200) == END - 90 + LONGEST
     assert last_write(again, COPIED, (DRIVER, EXECUTOR), deadlines, began=END - 105) == END + D

@@ -12,6 +12,7 @@ from ots_tunnel_operator.assess.snapshot import Snapshot, assess_snapshot
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.spark_state import AppState
 from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import SparkPod, Unread, World
 from tests.support.operator.spark_worlds import DRIVER, NAME, READABLE, progress_record, spark_application, spark_world
 from tests.support.operator.worlds import NOW, SETTINGS, TUNNEL_ID, recorded, world
@@ -135,6 +136,20 @@ def test_a_copy_by_the_object_itself_is_not_inherited() -> None:
 
     assert complete.state is not SnapshotState.NOT_NEEDED
     assert complete.finished is None or complete.finished <= NOW
+
+
+def test_a_copy_that_an_earlier_object_began_waits_for_tasks_of_its_application() -> None:
+    """The record is older than the object: an executor of that application may write on a lost node."""
+    children = progress_record(2, 2, age=61) | ended("COMPLETED")
+    children["SparkApplication", NAME]["status"]["lastSubmissionAttemptTime"] = timestamp(NOW - 250)
+    created = children["SparkApplication", NAME]["metadata"]["creationTimestamp"]
+    found = spark_world(children, STARTED, spark_pods=(DRIVER,))
+    states = []
+    for time in (created, timestamp(NOW - 5000)):
+        children["ConfigMap", NAME]["metadata"]["creationTimestamp"] = time
+        states.append(assessed(found).state)
+
+    assert states == [SnapshotState.DONE, SnapshotState.SETTLING]
 
 
 def test_the_end_of_a_copy_is_not_before_it_by_the_clock_of_the_service() -> None:

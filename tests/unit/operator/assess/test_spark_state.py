@@ -12,7 +12,7 @@ from ots_tunnel_operator.assess.spark_state import MAX_CAUSE, Application, AppSt
 def test_an_application_is_read_from_its_status() -> None:
     found = read_application(
         {
-            "metadata": {"creationTimestamp": "2026-11-20T10:00:00Z"},
+            "metadata": {"creationTimestamp": "2026-11-20T10:00:00Z", "generation": 2},
             "status": {
                 "applicationState": {"state": "FAILED", "errorMessage": "a\nException: b\n"},
                 "driverInfo": {"podName": "orders-snapshot-driver"},
@@ -32,6 +32,7 @@ def test_an_application_is_read_from_its_status() -> None:
         1_795_169_400.0,
         3,
         frozenset({"orders-snapshot-driver", "exec-1", "exec-2"}),
+        generation=2,
     )
 
 

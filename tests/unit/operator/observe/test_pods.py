@@ -83,6 +83,15 @@ def test_a_spark_pod_has_ended_with_its_last_container(states: list[str], termin
 
 
 @pytest.mark.parametrize(
+    ("labels", "is_executor"), [({"spark-role": "executor"}, True), ({"spark-role": "driver"}, False), ({}, False)]
+)
+def test_a_spark_pod_without_the_label_of_an_executor_may_start_tasks(
+    labels: dict[str, str], is_executor: bool
+) -> None:
+    assert spark_pod({"metadata": {"name": "pod", "labels": labels}}).is_executor is is_executor
+
+
+@pytest.mark.parametrize(
     ("states", "ended"),
     [
         ([{"terminated": {"finishedAt": timestamp(NOW)}}, {"terminated": {"finishedAt": timestamp(NOW - 5)}}], NOW),
