@@ -31,8 +31,9 @@ Case 3 holds only before the start: a channel that splits later has no token for
 stop. The application's state alone proves nothing: an application that ended well with a split missing has FAILED.
 The plan records DONE in the status; workers start in a later pass, when case 1 applies.
 
-Numbers: 600 s split deadline (docs/architecture.md rule 4); 120 s for a driver that is cut off; D = (heartbeat timeout - interval) / 3, 16.7 s by default;
-60 s until an application without any sign of life means that no Spark operator is installed (Settings).
+Numbers: 600 s split deadline (docs/architecture.md rule 4); 120 s for a driver that is cut off; D = (heartbeat timeout
+- interval) / 3, 16.7 s by default; 60 s until an application without any sign of life means that no Spark operator is
+installed (Settings).
 
 Example, with defaults. The tunnel has its tokens at 12:00:00 and the application is applied. The driver records the
 last of 8 splits at 12:10:00 and ends at 12:10:05. Every pod shows a terminated container: the last gate opens 16.7 s
