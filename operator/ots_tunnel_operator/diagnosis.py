@@ -118,6 +118,16 @@ def service_problem(error: Exception, place: Place) -> Problem:
             return internal_problem(error)
 
 
+def instance_busy(place: Place) -> Problem:
+    """The problem of a call whose turn has not come in time."""
+    return Problem(
+        Reason.INSTANCE_BUSY,
+        f"{place.path}.instance {place.instance!r}: not observed, because the queue of the operator's calls to this "
+        f"instance is long: nothing to do if it is short again soon, otherwise use fewer objects for one instance",
+        (place.condition,),
+    )
+
+
 def table_not_found(place: Place) -> Problem:
     """The problem of a missing source table."""
     return Problem(

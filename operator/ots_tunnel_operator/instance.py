@@ -15,7 +15,7 @@ from ots_tunnel.errors import ConnectError, TunnelError
 from ots_tunnel.model import Credentials
 from ots_tunnel.tables import POOL_THREADS, AsyncTableAdmin
 from ots_tunnel.transport.aio import AioTransport
-from ots_tunnel_operator.turns import Calls
+from ots_tunnel_operator.turns.calls import Calls
 
 #: Errors that a call to an instance may raise.
 CALL_ERRORS = (TunnelError, TimeoutError, OSError)

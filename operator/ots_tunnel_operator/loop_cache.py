@@ -14,7 +14,8 @@ from ots_tunnel.model import Credentials
 from ots_tunnel_operator.api.identity import TunnelIdentity
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.instance import Instance, InstancePool
-from ots_tunnel_operator.turns import PassTurn
+from ots_tunnel_operator.turns.passes import PassTurn
+from ots_tunnel_operator.turns.queue import Patience
 from ots_tunnel_operator.world import KeptReport, Table, Tunnel
 
 
@@ -118,6 +119,8 @@ class LoopCache:
     """Whether the object's deletion has deleted its tunnel, or found that it is gone."""
     turn: PassTurn = field(default_factory=PassTurn)
     """That of the pass under way."""
+    patience: Patience | None = None
+    """That of the last look at the service."""
 
     @classmethod
     def sharing(cls, pool: InstancePool, uid: str = "") -> Self:

@@ -31,6 +31,7 @@ class Reason(enum.StrEnum):
     ACCESS_DENIED = "AccessDenied", "The AccessKey has no permission for the instance."
     ENDPOINT_UNREACHABLE = "EndpointUnreachable", "No Tablestore answers at the endpoint."
     SERVICE_UNAVAILABLE = "ServiceUnavailable", "The service is temporarily unavailable; tried again."
+    INSTANCE_BUSY = "InstanceBusy", "More objects use the instance than the operator can look at in time; tried again."
     SERVICE_REFUSED = "ServiceRefused", "The service refused a call; the message has its answer."
     TABLE_NOT_FOUND = "TableNotFound", "The source table does not exist."
     DESTINATION_NOT_FOUND = "DestinationNotFound", "The destination does not exist and createTable is Never."
@@ -137,7 +138,7 @@ STALLED = frozenset(
 )
 
 #: Reasons with which nothing was observed: once something was, what they hide is Unknown.
-UNOBSERVED = frozenset({Reason.ENDPOINT_UNREACHABLE, Reason.SERVICE_UNAVAILABLE})
+UNOBSERVED = frozenset({Reason.ENDPOINT_UNREACHABLE, Reason.SERVICE_UNAVAILABLE, Reason.INSTANCE_BUSY})
 
 #: Reasons of a passing state, which deserve no Warning event.
 PASSING = frozenset(

@@ -50,7 +50,7 @@ from ots_tunnel_operator.report.conditions import Notice
 from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.status_write import StatusOutdated
-from ots_tunnel_operator.turns import PassTurn
+from ots_tunnel_operator.turns.passes import PassTurn
 from ots_tunnel_operator.world import Competitor, Reference, Resource
 
 #: Most steps of one pass; a new object needs five.

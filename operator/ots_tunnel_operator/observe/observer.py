@@ -23,6 +23,7 @@ from ots_tunnel_operator.observe.sides import SidesObserver
 from ots_tunnel_operator.observe.stillness import observe_movement, observe_silence
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
 from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.turns.queue import Patience
 from ots_tunnel_operator.world import Competitor, Pod, Resource, World
 
 
@@ -62,8 +63,11 @@ class Observer:
             world = replace(world, spark_pods=tuple(spark_pod(item) for item in items))
         if elder is not None:
             return with_own_terminations(world)
+        cache.patience = Patience.after(cache.patience)
         async with cache.turn.lent():
-            world = await self._tunnel.observe(await self._sides.observe(world, cache), cache)
+            world = await self._tunnel.observe(
+                await self._sides.observe(world, cache, cache.patience), cache, cache.patience
+            )
         return observe_movement(with_own_terminations(world), cache)
 
     async def _children(self, resource: Resource) -> dict[tuple[str, str], Mapping[str, Any]]:

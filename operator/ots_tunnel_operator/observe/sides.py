@@ -8,25 +8,24 @@ Settings.look_seconds, so that no condition claims it for longer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
 
+from ots_tunnel.client.table import TableDescription
 from ots_tunnel.errors import ObjectNotExist
 from ots_tunnel.model import Credentials
+from ots_tunnel.tables import TableSchema
 from ots_tunnel_operator.api.object import Source, TablestoreSink
 from ots_tunnel_operator.assess.verdict import was_behind
-from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem
+from ots_tunnel_operator.diagnosis import Place, instance_busy, secret_name, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.kube.cluster import Reader
 from ots_tunnel_operator.kube.kinds import SECRET
 from ots_tunnel_operator.loop_cache import LoopCache, Side
 from ots_tunnel_operator.observe.access_key import read_credentials
 from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.turns.queue import NoTurn, Patience
 from ots_tunnel_operator.world import Failure, Missing, Table, Unread, World
-
-R = TypeVar("R")
 
 _UNREAD = Unread()
 
@@ -46,13 +45,16 @@ class SidesObserver:
         self._kube = kube
         self._settings = settings
 
-    async def observe(self, world: World, cache: LoopCache) -> World:
+    async def observe(self, world: World, cache: LoopCache, patience: Patience) -> World:
         """Read both concurrently: where neither answers, the object reports it after one timeout instead of two.
+
+        Args:
+            patience: how long the calls wait for their turns.
 
         Raises:
             KubeError: the API server does not answer.
         """
-        sides = self._source(world, cache), self._sink(world, cache)
+        sides = self._source(world, cache, patience), self._sink(world, cache, patience)
         source, sink = await asyncio.gather(*sides, return_exceptions=True)
         if isinstance(source, BaseException):
             raise source
@@ -66,18 +68,28 @@ class SidesObserver:
             destination=sink.table,
         )
 
-    async def _source(self, world: World, cache: LoopCache) -> SideView:
+    async def _source(self, world: World, cache: LoopCache, patience: Patience) -> SideView:
         source = world.resource.spec.source
-        return await self._side(world, cache.source, source, Place.of_source(source))
+        return await self._side(world, cache.source, source, Place.of_source(source), patience)
 
-    async def _sink(self, world: World, cache: LoopCache) -> SideView:
+    async def _sink(self, world: World, cache: LoopCache, patience: Patience) -> SideView:
         sink = world.resource.spec.sink.tablestore
         if sink is None:
             return SideView()
-        return await self._side(world, cache.sink, sink, Place.of_sink(sink), empty_matters=_depends_on_tables(world))
+        side = cache.sink
+        return await self._side(
+            world, side, sink, Place.of_sink(sink), patience, empty_matters=_depends_on_tables(world)
+        )
 
     async def _side(
-        self, world: World, side: Side, spec: Source | TablestoreSink, place: Place, *, empty_matters: bool = False
+        self,
+        world: World,
+        side: Side,
+        spec: Source | TablestoreSink,
+        place: Place,
+        patience: Patience,
+        *,
+        empty_matters: bool = False,
     ) -> SideView:
         credentials = await self._credentials(world, side, spec, place)
         if isinstance(credentials, Failure):
@@ -86,13 +98,18 @@ class SidesObserver:
         kept = self._kept_table(side, world, spec.table)
         try:
             if kept is not None:
-                return SideView(credentials, await self._still(instance, side, kept, world))
-            table = await self._table(instance, spec.table)
+                return SideView(credentials, await self._still(instance, side, kept, world, patience))
+            table = await self._table(instance, spec.table, patience)
             if table is None:
                 return SideView(credentials, Missing())
             if empty_matters:
                 is_empty = partial(instance.tables.is_empty, spec.table, table.schema)
-                table = replace(table, empty=await self._block(instance, is_empty))
+                seconds, about = self._settings.call_seconds, f"rows of {spec.table}"
+                empty = await instance.calls.make(seconds, is_empty, patience, about=about, blocks=True)
+                table = replace(table, empty=empty)
+        except NoTurn:
+            # nothing was asked, so what is known stays known
+            return SideView(credentials, Failure(instance_busy(place)))
         except CALL_ERRORS as error:
             side.forget()
             return SideView(credentials, Failure(service_problem(error, place)))
@@ -100,33 +117,34 @@ class SidesObserver:
         side.table_time = side.look_time = world.now
         return SideView(credentials, table)
 
-    async def _still(self, instance: Instance, side: Side, kept: Table, world: World) -> Table | Missing:
+    async def _still(
+        self, instance: Instance, side: Side, kept: Table, world: World, patience: Patience
+    ) -> Table | Missing:
         """The cached table; looked at again where the last look is Settings.look_seconds old."""
         if world.now - side.look_time < self._settings.look_seconds:
             return kept
-        try:
-            await self._call(instance, partial(instance.rows.describe_table, side.table_name))
-        except ObjectNotExist:
+        if await self._described(instance, side.table_name, patience) is None:
             side.table = None
             return Missing()
         side.look_time = world.now
         return kept
 
-    async def _table(self, instance: Instance, table: str) -> Table | None:
-        """A table and the retention of its stream; None where the table does not exist.
+    async def _table(self, instance: Instance, table: str, patience: Patience) -> Table | None:
+        """A table and the retention of its stream; None where the table does not exist."""
+        found = await self._described(instance, table, patience)
+        if found is None:
+            return None
+        stream = found.stream
+        retention = stream.expiration_hours * 3600 if stream.enabled and stream.expiration_hours else None
+        return Table(table_schema(found), stream_retention_seconds=retention, stream_start=stream.enabled_time)
 
-        The project's own client asks first. The vendor's SDK blocks one of a few threads (docs/architecture.md
-        rule 20), and an endpoint that does not answer must not occupy it and delay other objects.
-        """
+    async def _described(self, instance: Instance, table: str, patience: Patience) -> TableDescription | None:
+        """The description by the project's own client: the vendor's SDK would block one of a few threads."""
+        call = partial(instance.rows.describe_table, table)
         try:
-            stream = (await self._call(instance, partial(instance.rows.describe_table, table))).stream
+            return await instance.calls.make(self._settings.call_seconds, call, patience, about=f"table {table}")
         except ObjectNotExist:
             return None
-        schema = await self._block(instance, partial(instance.tables.describe, table))
-        if schema is None:
-            return None
-        retention = stream.expiration_hours * 3600 if stream.enabled and stream.expiration_hours else None
-        return Table(schema, stream_retention_seconds=retention, stream_start=stream.enabled_time)
 
     def _kept_table(self, side: Side, world: World, name: str) -> Table | None:
         """The cached table of this name, unless a decision still depends on it."""
@@ -143,11 +161,18 @@ class SidesObserver:
             side.credentials = found
         return found
 
-    async def _call(self, instance: Instance, call: Callable[[], Awaitable[R]]) -> R:
-        return await instance.calls.make(self._settings.call_seconds, call)
 
-    async def _block(self, instance: Instance, call: Callable[[], Awaitable[R]]) -> R:
-        return await instance.calls.make(self._settings.call_seconds, call, blocks=True)
+def table_schema(found: TableDescription) -> TableSchema:
+    """The schema in a description, as the vendor's SDK tells it."""
+    return TableSchema(
+        found.name,
+        found.primary_key,
+        found.defined_columns,
+        found.time_to_live,
+        found.max_versions,
+        found.max_version_deviation,
+        found.allow_update,
+    )
 
 
 def _depends_on_tables(world: World) -> bool:

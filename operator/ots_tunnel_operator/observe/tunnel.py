@@ -14,11 +14,12 @@ from ots_tunnel_operator.assess.completion import awaits_proof
 from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.assess.snapshot import COMPLETED
 from ots_tunnel_operator.assess.verdict import was_behind
-from ots_tunnel_operator.diagnosis import RESET_HINT, Place, service_problem
+from ots_tunnel_operator.diagnosis import RESET_HINT, Place, instance_busy, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.turns.queue import NoTurn, Patience
 from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World
 
 R = TypeVar("R")
@@ -30,8 +31,12 @@ class TunnelObserver:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    async def observe(self, world: World, cache: LoopCache) -> World:
-        """The world with its tunnel; unchanged where the source could not be read."""
+    async def observe(self, world: World, cache: LoopCache, patience: Patience) -> World:
+        """The world with its tunnel; unchanged where the source could not be read.
+
+        Args:
+            patience: how long the calls wait for their turns.
+        """
         spec = world.resource.spec
         instance = cache.source.instance
         if spec.wire_type is None or instance is None or not isinstance(world.source, Table):
@@ -46,15 +51,16 @@ class TunnelObserver:
         # a look that fails ends the row: nobody knows what happened meanwhile
         last_picture, cache.picture = cache.picture, frozenset()
         try:
-            description = await self._description(world, instance)
+            description = await self._description(world, instance, patience)
         except CALL_ERRORS as error:
-            cache.source.forget()
-            return replace(world, tunnel=Failure(service_problem(error, Place.of_source(spec.source))))
+            return replace(world, tunnel=_failure(error, world, cache))
         if description is None:
             return replace(world, tunnel=Missing())
         world = replace(world, foreign_since=_foreign(description, world, cache))
         try:
-            checkpoints = await self._checkpoints(instance, description) if _needs_checkpoints(world) else None
+            checkpoints = None
+            if _needs_checkpoints(world):
+                checkpoints = await self._checkpoints(instance, description, patience)
         except ResourceGone as error:
             problem = Problem(
                 Reason.CHECKPOINT_UNREADABLE,
@@ -65,8 +71,7 @@ class TunnelObserver:
             )
             return replace(world, tunnel=Failure(problem))
         except CALL_ERRORS as error:
-            cache.source.forget()
-            return replace(world, tunnel=Failure(service_problem(error, Place.of_source(spec.source))))
+            return replace(world, tunnel=_failure(error, world, cache))
         cache.tunnel = Tunnel(description, checkpoints, _same_since(description, last_picture, world, cache))
         cache.tunnel_of, cache.tunnel_time = spec.identity, world.now
         listed = {str(channel.channel_id) for channel in description.channels}
@@ -97,34 +102,46 @@ class TunnelObserver:
         starting = _needs_checkpoints(world) and resource.recorded_snapshot.get("tunnelId") != recorded
         return None if starting else kept
 
-    async def _description(self, world: World, instance: Instance) -> TunnelDescription | None:
+    async def _description(self, world: World, instance: Instance, patience: Patience) -> TunnelDescription | None:
         """The tunnel of the spec's name; None where it certainly does not exist.
 
         The service gives one error for a missing table, a missing tunnel and a bad argument; only the list tells
         them apart.
         """
         source = world.resource.spec.source
+        about = f"tunnels of {source.table}"
         describe = partial(instance.tunnels.describe_tunnel, source.table, source.tunnel.name)
         if world.resource.recorded_tunnel.get("id"):
             try:
-                return await self._call(instance, describe)
+                return await self._call(instance, describe, patience, about)
             except ParameterInvalid:
                 pass
-        listed = await self._call(instance, partial(instance.tunnels.list_tunnels, source.table))
+        listed = await self._call(instance, partial(instance.tunnels.list_tunnels, source.table), patience, about)
         if all(tunnel.tunnel_name != source.tunnel.name for tunnel in listed):
             return None
-        return await self._call(instance, describe)
+        return await self._call(instance, describe, patience, about)
 
-    async def _checkpoints(self, instance: Instance, description: TunnelDescription) -> dict[ChannelId, Checkpoint]:
+    async def _checkpoints(
+        self, instance: Instance, description: TunnelDescription, patience: Patience
+    ) -> dict[ChannelId, Checkpoint]:
         tunnel_id = description.tunnel.tunnel_id
         found = {}
         for channel in description.channels:
             call = partial(instance.tunnels.get_checkpoint, tunnel_id, ClientId(names.CLIENT_ID), channel.channel_id)
-            found[channel.channel_id] = await self._call(instance, call)
+            found[channel.channel_id] = await self._call(instance, call, patience, f"checkpoints of {tunnel_id}")
         return found
 
-    async def _call(self, instance: Instance, call: Callable[[], Awaitable[R]]) -> R:
-        return await instance.calls.make(self._settings.call_seconds, call)
+    async def _call(self, instance: Instance, call: Callable[[], Awaitable[R]], patience: Patience, about: str) -> R:
+        return await instance.calls.make(self._settings.call_seconds, call, patience, about=about)
+
+
+def _failure(error: Exception, world: World, cache: LoopCache) -> Failure:
+    """What a failed call tells; the next pass reads credentials and table again, unless nothing was asked."""
+    place = Place.of_source(world.resource.spec.source)
+    if isinstance(error, NoTurn):
+        return Failure(instance_busy(place))
+    cache.source.forget()
+    return Failure(service_problem(error, place))
 
 
 def _needs_checkpoints(world: World) -> bool:

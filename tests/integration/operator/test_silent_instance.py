@@ -14,7 +14,7 @@ from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.names import FINALIZER
 from ots_tunnel_operator.runtime import Runtime
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.turns import CALLS
+from ots_tunnel_operator.turns.calls import CALLS
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.objects import tunnel_object
 from tests.support.operator.worlds import SETTINGS, TUNNEL_ID

@@ -13,6 +13,7 @@ import pytest
 
 from ots_emulator import Emulator
 from ots_emulator.server.faults import FaultRule
+from ots_tunnel.client.table import TableClient
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.errors import (
     AuthFailed,
@@ -29,6 +30,7 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import POOL_THREADS, AsyncTableAdmin, RowWrite, TableAdmin, TableSchema
 from ots_tunnel.tables.compatibility import ANY_DEVIATION, planned_schema
 from ots_tunnel.tables.destination import DestinationResult, ensure_destination
+from ots_tunnel_operator.observe.sides import table_schema
 
 SOURCE = TableSchema(
     "orders",
@@ -72,6 +74,20 @@ def test_a_table_is_described_as_it_was_created(source: TableAdmin) -> None:
     assert source.list() == ()
     with pytest.raises(ObjectNotExist):
         source.delete("orders")
+
+
+@pytest.mark.parametrize("table", [SOURCE, replace(SOURCE, defined_columns=(), allow_update=False)])
+async def test_the_projects_own_client_describes_a_table_as_the_vendors_does(
+    table: TableSchema, destination: TableAdmin
+) -> None:
+    destination.create(table)
+    provider = static_credentials(Credentials("test-id", "test-secret"))
+    client = TableClient(destination.endpoint, "other", provider)
+
+    found = table_schema(await client.describe_table(table.name))
+
+    assert found == destination.describe(table.name) == table
+    await client.close()
 
 
 async def test_the_destination_is_created_once(source: TableAdmin, destination: TableAdmin) -> None:

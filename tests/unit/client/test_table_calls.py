@@ -89,3 +89,12 @@ def test_a_description_keeps_keys_options_and_stream() -> None:
         86400,
         calls.StreamDescription(True, "s", 168),
     )
+
+
+@pytest.mark.parametrize("allowed", [True, False, None])
+def test_a_description_says_whether_rows_may_be_updated(allowed: bool | None) -> None:
+    response = pb.DescribeTableResponse()
+    if allowed is not None:
+        response.table_options.allow_update = allowed
+
+    assert calls.describe_table_result(response).allow_update is (allowed is not False)

@@ -81,6 +81,7 @@ class TableDescription:
         max_version_deviation: seconds by which an explicit version may differ from the server's clock.
         created_us: creation time, microseconds; None if the service does not tell. It tells a table from a later one
             of the same name.
+        defined_columns: (name, type) with the service's type names, such as ``("price", "DOUBLE")``.
     """
 
     name: str
@@ -90,6 +91,8 @@ class TableDescription:
     max_version_deviation: int
     stream: StreamDescription
     created_us: int | None = None
+    defined_columns: tuple[tuple[str, str], ...] = ()
+    allow_update: bool = True
 
 
 def batch_write_request(table: str, rows: Sequence[RowChange]) -> pb.BatchWriteRowRequest:
@@ -206,6 +209,12 @@ def describe_table_result(response: pb.DescribeTableResponse) -> TableDescriptio
             stream.enable_stream, stream.stream_id, stream.expiration_time, stream.last_enable_time / 1e6 or None
         ),
         created_us=response.creation_time or None,
+        defined_columns=tuple(
+            (column.name, pb.DefinedColumnType.Name(column.type).removeprefix("DCT_"))
+            for column in response.table_meta.defined_column
+        ),
+        # a release of the service that does not know the option allows updates
+        allow_update=options.allow_update or not options.HasField("allow_update"),
     )
 
 

@@ -18,7 +18,8 @@ from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.turns import Calls
+from ots_tunnel_operator.turns.calls import Calls
+from ots_tunnel_operator.turns.queue import Patience
 from ots_tunnel_operator.world import Pod, Tunnel, Unread, World
 from tests.support.operator.worlds import (
     NOW,
@@ -229,7 +230,7 @@ def test_it_takes_a_bounded_number_of_looks(of: Done) -> None:
         )
         for number in range(ENOUGH_LOOKS):
             now = NOW + number * SETTINGS.poll_seconds
-            seen = await TunnelObserver(SETTINGS).observe(replace(first, now=now, tunnel=Unread()), cache)
+            seen = await TunnelObserver(SETTINGS).observe(replace(first, now=now, tunnel=Unread()), cache, Patience())
             if is_completed(seen):
                 return number + 1
         raise AssertionError(f"not completed after {ENOUGH_LOOKS} looks")

@@ -10,18 +10,21 @@ from typing import Any, cast
 
 import pytest
 
-from ots_tunnel.client.table_calls import StreamDescription
+from ots_tunnel.client.table_calls import StreamDescription, TableDescription
 from ots_tunnel.errors import ConnectError, PossibleGap, TunnelError
 from ots_tunnel.model import Stage, TunnelDescription
 from ots_tunnel.protocol.service_codes import service_error
+from ots_tunnel_operator.assess.observed import find_unobserved
 from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.kinds import Kind
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
+from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.turns import Calls
+from ots_tunnel_operator.turns.calls import Calls
+from ots_tunnel_operator.turns.queue import NoTurn, Patience
 from ots_tunnel_operator.world import Competitor, Failure, Missing, Pod, Resource, Table, Tunnel, Unread, World
 from tests.support.operator.objects import EMULATOR
 from tests.support.operator.worlds import (
@@ -74,11 +77,9 @@ class Service:
         self.calls.append("DescribeTable")
         if self.table is not None:
             raise self.table
-        return SimpleNamespace(stream=StreamDescription(enabled=True, expiration_hours=24))
-
-    async def describe(self, table: str) -> Any:
-        self.calls.append("DescribeTable in a thread")
-        return SCHEMA
+        schema = COPY if table == COPY.name else SCHEMA
+        stream = StreamDescription(enabled=True, expiration_hours=24)
+        return TableDescription(schema.name, schema.keys, schema.ttl_seconds, schema.max_versions, 86_400, stream)
 
     async def close(self) -> None:
         pass
@@ -190,7 +191,7 @@ async def test_a_cached_table_is_that_of_the_name_in_the_spec() -> None:
 
     await observe(cache)
 
-    assert service.calls == ["DescribeTable", "DescribeTable in a thread", "DescribeTunnel"]
+    assert service.calls == ["DescribeTable", "DescribeTunnel"]
     assert cache.source.table_name == "flights"
 
 
@@ -245,7 +246,7 @@ async def test_completion_is_never_decided_by_a_description_older_than_the_repor
 
     # a worker that reports completed costs a call, whatever the operator's clock says
     for pods in ((finished_worker(),), (finished_worker(),), (pod("pod-1"),)):
-        await TunnelObserver(SETTINGS).observe(world(of, pods=pods, tunnel=Unread()), cache)
+        await TunnelObserver(SETTINGS).observe(world(of, pods=pods, tunnel=Unread()), cache, Patience())
 
     assert service.calls == ["DescribeTunnel"] * 2
 
@@ -256,18 +257,41 @@ async def test_without_an_end_time_a_finished_worker_costs_no_calls() -> None:
     of = resource(recorded(), source__tunnel__type="Stream", source__tunnel__stream={"startFrom": "Latest"})
 
     for _ in range(3):
-        await TunnelObserver(SETTINGS).observe(world(of, pods=(finished_worker(),), tunnel=Unread()), cache)
+        await TunnelObserver(SETTINGS).observe(world(of, pods=(finished_worker(),), tunnel=Unread()), cache, Patience())
 
     assert service.calls == ["DescribeTunnel"]
 
 
-async def test_an_endpoint_that_does_not_answer_gets_no_thread() -> None:
-    service = Service(table=ConnectError("refused"))
-
-    world = await observe(connected_cache(service, tables=False))
+async def test_an_endpoint_that_does_not_answer_is_a_failure_of_both_ends() -> None:
+    world = await observe(connected_cache(Service(table=ConnectError("refused")), tables=False))
 
     assert isinstance(world.source, Failure)
-    assert "DescribeTable in a thread" not in service.calls
+    assert isinstance(world.destination, Failure)
+
+
+class LongQueue(Calls):
+    """Calls whose turn does not come."""
+
+    async def make(self, *_: Any, **__: Any) -> Any:
+        raise NoTurn("no turn")
+
+
+@pytest.mark.parametrize("later", [0.0, SETTINGS.look_seconds, SETTINGS.refresh_seconds])
+async def test_a_long_queue_is_told_as_one_and_makes_nothing_unknown_that_was_read_before(later: float) -> None:
+    cache = connected_cache(Service())
+    for side in (cache.source, cache.sink):
+        assert side.instance is not None
+        side.instance.calls = LongQueue(asyncio.Semaphore(4))
+        side.credentials = KEYS
+    tables = cache.source.table, cache.sink.table
+
+    found = find_unobserved(await observe(cache, NOW + later))
+
+    assert found is not None
+    assert found.reason is Reason.INSTANCE_BUSY
+    assert "the queue of the operator's calls to this instance is long" in found.message
+    assert (cache.source.table, cache.sink.table) == tables
+    assert cache.source.credentials == cache.sink.credentials == KEYS
 
 
 async def test_both_ends_are_asked_at_the_same_time() -> None:
@@ -304,7 +328,6 @@ async def test_a_cached_table_is_claimed_no_longer_than_since_the_last_look() ->
     for later in (0.0, SETTINGS.look_seconds - 1, SETTINGS.look_seconds):
         assert isinstance((await observe(cache, NOW + later)).destination, Table)
     assert service.calls.count("DescribeTable") == 2
-    assert "DescribeTable in a thread" not in service.calls
     service.table = service_error("OTSObjectNotExist", "gone", http_status=404)
     gone = await observe(cache, NOW + 2 * SETTINGS.look_seconds)
 

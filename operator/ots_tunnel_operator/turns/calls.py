@@ -1,0 +1,145 @@
+"""Calls to one instance, in turns."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TypeVar
+
+from ots_tunnel.errors import ReadTimeout
+from ots_tunnel.tables import POOL_THREADS
+from ots_tunnel_operator.turns.circuit import Circuit
+from ots_tunnel_operator.turns.queue import PATIENCE_SECONDS, NoTurn, Patience, Turns
+
+R = TypeVar("R")
+
+#: Calls to one instance under way at once.
+CALLS = 8
+#: Calls of the vendor's SDK to one instance at once: the others of the process's threads stay free for other instances.
+BLOCKING_CALLS = POOL_THREADS // 2
+#: Seconds without an answer of the instance for which a call waits for all its turns together.
+TURN_SECONDS = 20.0
+#: Seconds for which a call awaits another one, the probe.
+PROBE_SECONDS = 20.0
+
+
+class Calls:
+    """Calls to one instance, whatever their key pair.
+
+    Args:
+        threads: bounds the calls of the vendor's SDK, of the whole process.
+    """
+
+    def __init__(self, threads: asyncio.Semaphore) -> None:
+        self._threads = threads
+        self._waiting_for_threads = 0
+        self._turns = Turns(CALLS)
+        self._blocking = Turns(BLOCKING_CALLS)
+        self._circuit = Circuit()
+        self._parts: defaultdict[str, Circuit] = defaultdict(Circuit)
+
+    async def make(
+        self,
+        seconds: float,
+        call: Callable[[], Awaitable[R]],
+        patience: Patience,
+        *,
+        about: str = "",
+        blocks: bool = False,
+    ) -> R:
+        """Make a call when it is its turn.
+
+        Args:
+            seconds: for which the call may last, from its turn on.
+            call: begins the call.
+            patience: of the pass that makes it.
+            about: the part of the instance that may be silent while the others answer; empty for none.
+            blocks: whether it occupies a thread.
+
+        Raises:
+            TransportError: no answer, no turn while the instance answered nothing, or the instance is silent.
+            NoTurn: the instance answers others, but the patience has ended.
+            Exception: the call's own errors.
+        """
+        circuits = (self._circuit, self._parts[about]) if about else (self._circuit,)
+        while True:
+            # awaited without a turn: those behind await the same probe, and fail or go on together
+            for circuit in circuits:
+                await self._probed(circuit, patience)
+            async with AsyncExitStack() as held:
+                await self._take_turns(held, patience, blocks=blocks)
+                if all(circuit.admits for circuit in circuits):
+                    for circuit in circuits:
+                        held.enter_context(circuit.admitted())
+                    return await _within(seconds, call(), "no answer")
+
+    async def _probed(self, circuit: Circuit, patience: Patience) -> None:
+        with patience.waiting():
+            left = patience.ends_at - asyncio.get_running_loop().time()
+            await circuit.probed(min(PROBE_SECONDS, left))
+
+    async def _take_turns(self, held: AsyncExitStack, patience: Patience, *, blocks: bool) -> None:
+        async with self._bounded(patience):
+            if blocks:
+                await held.enter_async_context(self._blocking.taken(patience.place))
+            await held.enter_async_context(self._turns.taken(patience.place))
+            if blocks:
+                self._waiting_for_threads += 1
+                try:
+                    await held.enter_async_context(self._threads)
+                finally:
+                    self._waiting_for_threads -= 1
+
+    @asynccontextmanager
+    async def _bounded(self, patience: Patience) -> AsyncIterator[None]:
+        """Bound a wait for turns.
+
+        Raises:
+            TransportError: for TURN_SECONDS the instance answered nothing, and its calls did not wait for a thread.
+            NoTurn: the patience has ended.
+        """
+        loop = asyncio.get_running_loop()
+        moved_at = loop.time()
+        handle: asyncio.TimerHandle
+
+        def look() -> None:
+            nonlocal moved_at, handle
+            is_at_threads = self._waiting_for_threads > 0 and self._circuit.failure is None
+            moved_at = loop.time() if is_at_threads else max(moved_at, self._circuit.answered_at)
+            end = min(moved_at + TURN_SECONDS, patience.ends_at)
+            if end <= loop.time():
+                limit.reschedule(loop.time())
+            else:
+                handle = loop.call_at(end, look)
+
+        with patience.waiting():
+            handle = loop.call_at(min(moved_at + TURN_SECONDS, patience.ends_at), look)
+            try:
+                async with asyncio.timeout(None) as limit:
+                    yield
+            except TimeoutError as error:
+                self._circuit.check()
+                if moved_at + TURN_SECONDS <= loop.time():
+                    raise ReadTimeout(f"no turn for a call within {TURN_SECONDS:g} s") from error
+                patience.has_ended = True
+                raise NoTurn(f"no turn for a call within {PATIENCE_SECONDS:g} s, while others are answered") from error
+            finally:
+                handle.cancel()
+
+
+async def _within(seconds: float, call: Awaitable[R], missed: str) -> R:
+    """Await a call.
+
+    Raises:
+        ReadTimeout: it took longer; `missed` says what did not come.
+        Exception: the call's own errors.
+    """
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await call
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise ReadTimeout(f"{missed} within {seconds:g} s") from error
