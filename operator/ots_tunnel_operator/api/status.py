@@ -232,7 +232,8 @@ class SnapshotStatus(ApiModel):
     application: Text | None = None
     """Name of the SparkApplication."""
     state: Text | None = None
-    """State that the Spark operator reports; Completed once the snapshot is recorded as done."""
+    """State that the Spark operator reports, NEW before its first report; Completed once the snapshot is recorded as
+    done. Absent while there is no SparkApplication."""
     tunnel_id: Text | None = None
     """Id of the tunnel that the snapshot belongs to."""
     started_time: Time | None = None
@@ -242,6 +243,8 @@ class SnapshotStatus(ApiModel):
     consistent: bool | None = None
     """Whether every channel has been read past the snapshot's end. Until then the sink may mix rows of different
     moments."""
+    omitted_cells: LargeCount | None = None
+    """Cells of finished splits that were left out, because they are past the destination's time to live."""
 
 
 WorkerList = Annotated[tuple[WorkerStatus, ...], Field(max_length=MAX_WORKERS, json_schema_extra=list_map("name"))]

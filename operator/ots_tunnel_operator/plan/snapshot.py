@@ -23,6 +23,9 @@ from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import World
 
+#: Fields of status.snapshot that a copy gets in its course.
+_RESULTS = ("state", "finishedTime", "consistent", "omittedCells")
+
 
 def plan_snapshot(world: World, snapshot: Snapshot, settings: Settings) -> Plan:
     """Run the snapshot, wait for its end, record it; consumers start in a later pass."""
@@ -55,8 +58,9 @@ def _preparation(world: World, label: str) -> tuple[Action, ...]:
     name = names.snapshot_name(world.resource.name)
     actions: tuple[Action, ...] = ()
     if world.resource.recorded_snapshot.get("tunnelId") != label:
-        start = {"application": name, "tunnelId": label, "startedTime": timestamp(world.now), "finishedTime": None}
-        actions = (RecordStatus({"snapshot": start}),)
+        start = {"application": name, "tunnelId": label, "startedTime": timestamp(world.now)}
+        # nothing of an earlier copy holds for this one
+        actions = (RecordStatus({"snapshot": dict.fromkeys(_RESULTS) | start}),)
     record = world.child("ConfigMap", name)
     if record is not None and record_label(record) != label:
         # applying this copy's label to the old record would make the old items count as this copy's

@@ -217,9 +217,13 @@ def _snapshot(world: World, assessment: Assessment) -> Status | None:
     recorded, lag = dict(world.resource.recorded_snapshot), assessment.answered_lag
     if not recorded:
         return None
+    if (progress := assessment.snapshot.progress) is not None and progress.total is not None:
+        recorded["omittedCells"] = progress.omitted
     if recorded.get("state") != COMPLETED:
         application = assessment.snapshot.application
-        recorded["state"] = (application.state.value or "NEW") if application is not None else "NEW"
+        recorded.pop("state", None)
+        if application is not None:
+            recorded["state"] = application.state.value or "NEW"
         return recorded
     finished = parse_time(recorded.get("finishedTime"))
     if recorded.get("consistent") is not True and lag is not None and finished is not None:

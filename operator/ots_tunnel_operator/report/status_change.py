@@ -33,7 +33,7 @@ def _urgent(status: Mapping[str, Any]) -> Any:
         "verdict",
     )
     conditions = [(item["type"], item["status"], item["reason"]) for item in status.get("conditions") or ()]
-    snapshot = status.get("snapshot") or {}
+    snapshot = {key: value for key, value in (status.get("snapshot") or {}).items() if key != "omittedCells"}
     return [status.get(key) for key in keys], conditions, snapshot
 
 

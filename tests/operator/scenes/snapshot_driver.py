@@ -43,7 +43,7 @@ def finish_snapshot(scene: OperatorScene, kubeconfig: Path, folder: Path, name: 
         client.close()
     record.freeze(*freeze(split_list(ranges)))
     assert record.splits is not None
-    record.mark(range(len(record.splits)))
+    record.mark(dict.fromkeys(range(len(record.splits)), 0))
     _finish_application(scene, f"{name}-snapshot", ended)
 
 

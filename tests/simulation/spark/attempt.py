@@ -209,7 +209,7 @@ class Attempt:
                 continue
             left.remove(split)
             self._copied.add(split)
-        record.mark(self._copied)
+        record.mark(dict.fromkeys(self._copied, 0))
         return 0
 
     async def _look(self, record: ProgressRecord, seconds: float, *tasks: asyncio.Task[bool]) -> None:
@@ -217,7 +217,7 @@ class Attempt:
         await asyncio.wait((*tasks, asyncio.create_task(asyncio.sleep(seconds))), return_when=asyncio.FIRST_COMPLETED)
         record.check()
         try:
-            record.mark(self._copied)
+            record.mark(dict.fromkeys(self._copied, 0))
         except OwnershipLost:
             raise
         except TunnelError:

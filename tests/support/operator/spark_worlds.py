@@ -21,11 +21,15 @@ DRIVER = SparkPod(f"{NAME}-driver", "Succeeded", terminated=True, ended=NOW - 10
 Children = dict[tuple[str, str], Any]
 
 
-def progress_record(done: int, total: int, label: str = TUNNEL_ID, *, age: float = 900) -> Children:
+def progress_record(
+    done: int, total: int, label: str = TUNNEL_ID, *, age: float = 900, omitted: int | None = None
+) -> Children:
     """The progress record of a copy; `age` is the seconds since the driver's last write."""
     items = {SPLITS_KEY: "eA==", DONE_KEY: base64.b64encode(bytes([2**done - 1])).decode()}
     metadata = {"name": NAME, "labels": {PROGRESS_LABEL: label}}
     data = {"total": str(total), "done": str(done), "label": label, "updated": timestamp(NOW - age)}
+    if omitted is not None:
+        data["omittedCells"] = str(omitted)
     return {("ConfigMap", NAME): {"metadata": metadata, "binaryData": items, "data": data}}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ots_tunnel.client.table_calls import RowChange, RowOutcome, StreamDescription, TableDescription
-from ots_tunnel.errors import OwnershipLost
+from ots_tunnel.errors import OwnershipLost, SinkError
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
@@ -34,11 +34,11 @@ class Destination:
     def __init__(self, time_to_live: int = -1, on_write: Callable[[], None] = lambda: None) -> None:
         self.written: list[RowChange] = []
         self.requests: list[tuple[int, float]] = []
-        self._time_to_live = time_to_live
+        self.time_to_live = time_to_live
         self._on_write = on_write
 
     def describe_table(self, table: str) -> TableDescription:
-        return TableDescription(table, (), self._time_to_live, 3, 86_400, StreamDescription(False))
+        return TableDescription(table, (), self.time_to_live, 3, 86_400, StreamDescription(False))
 
     def batch_write(
         self, table: str, rows: Sequence[RowChange], *, timeout: float, before_send: Callable[[], None]
@@ -77,7 +77,7 @@ def test_every_row_is_put_and_every_split_reported_after_its_rows() -> None:
     rows = [(4, row(i)) for i in range(5)] + [(4, b"")] + [(7, b"")] + [(8, row(9)), (8, b"")]
 
     results = []
-    for split, count in copy(destination).run(batches(*rows)):
+    for split, count, _ in copy(destination).run(batches(*rows)):
         results.append((split, count, len(destination.written)))
 
     assert results == [(4, 5, 5), (7, 0, 5), (8, 1, 6)]
@@ -90,7 +90,7 @@ def test_requests_hold_as_much_as_the_document_allows() -> None:
     destination = Destination()
     rows = [(0, row(i)) for i in range(450)] + [(0, b"")]
 
-    assert list(copy(destination).run(batches(*rows, size=64))) == [(0, 450)]
+    assert list(copy(destination).run(batches(*rows, size=64))) == [(0, 450, 0)]
     assert [count for count, _ in destination.requests] == [200, 200, 50]
 
 
@@ -103,7 +103,7 @@ def test_rows_with_too_many_cells_go_out_in_pieces() -> None:
     destination = Destination()
     wide = row(1, *(Column(f"c{i:03}", i, 1000 + v) for i in range(500) for v in range(3)))
 
-    assert list(copy(destination).run(batches((0, wide), (0, b"")))) == [(0, 2)]
+    assert list(copy(destination).run(batches((0, wide), (0, b"")))) == [(0, 2, 0)]
     assert [change.action for change in destination.written] == [Action.PUT, Action.UPDATE]
     cells = [column for change in destination.written for column in decode_row(change.body).columns]
     assert cells == list(decode_row(wide).columns)
@@ -113,9 +113,33 @@ def test_cells_past_their_lifetime_are_left_out() -> None:
     destination = Destination(time_to_live=86_400)
     old, new = Column("c", 1, int((NOW - 86_400) * 1000)), Column("c", 2, int(NOW * 1000))
 
-    list(copy(destination).run(batches((0, row(1, new, old)), (0, b""))))
+    rows = ((0, row(1, new, old)), (0, b""), (1, row(2, new)), (1, b""), (2, row(3, old, old)), (2, b""))
+    assert list(copy(destination).run(batches(*rows))) == [(0, 1, 1), (1, 1, 0), (2, 1, 2)]
 
     assert decode_row(destination.written[0].body).columns == (new,)
+
+
+@pytest.mark.parametrize("raised", [-1, 8 * 86_400])
+def test_a_split_whose_omitted_cells_live_again_is_not_done(raised: int) -> None:
+    destination = Destination(time_to_live=86_400)
+    old, new = Column("c", 1, int((NOW - 7 * 86_400) * 1000)), Column("c", 2, int(NOW * 1000))
+
+    def source() -> Iterator[Any]:
+        destination.time_to_live = raised
+        yield from batches((0, row(1, new, old)), (0, b""))
+
+    with pytest.raises(SinkError, match=f"1 cells past .* 86400 s were left out, but it was changed to {raised} s"):
+        list(copy(destination).run(source()))
+
+
+def test_a_time_to_live_that_is_lowered_changes_nothing() -> None:
+    destination = Destination(time_to_live=2 * 86_400)
+
+    def source() -> Iterator[Any]:
+        destination.time_to_live = 86_400
+        yield from batches((0, row(1, Column("c", 1, 1000))), (0, b""))
+
+    assert list(copy(destination).run(source())) == [(0, 1, 1)]
 
 
 def test_a_task_that_was_paused_too_long_sends_nothing() -> None:

@@ -27,7 +27,7 @@ class Record:
     def check(self) -> None:
         pass
 
-    def mark(self, done: frozenset[int]) -> None:
+    def mark(self, done: dict[int, int]) -> None:
         if self._failures:
             raise self._failures.pop(0)
         self.done |= frozenset(done)
@@ -42,13 +42,13 @@ def no_logs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_finished_splits_are_recorded_while_the_job_runs() -> None:
     job: Future[list[int]] = Future()
     record = Record()
-    looks = iter([frozenset({0}), frozenset({0, 2})])
+    looks = iter([{0: 0}, {0: 0, 2: 0}])
 
-    def done() -> frozenset[int]:
+    def done() -> dict[int, int]:
         found = next(looks, None)
         if found is None:
             job.set_result([1])
-        return found or frozenset()
+        return found or {}
 
     assert snapshot.follow(job, done, record) == [1]
     assert record.done == {0, 2}
@@ -60,7 +60,7 @@ def test_a_failed_job_leaves_finished_splits_recorded() -> None:
     record = Record()
 
     with pytest.raises(snapshot.SnapshotIncomplete, match=r"failed: ots_tunnel\.errors\.SinkRejected: OTSInvalidPK"):
-        snapshot.follow(job, lambda: frozenset({1}), record)
+        snapshot.follow(job, lambda: {1: 0}, record)
     assert record.done == {1}
 
 
@@ -69,19 +69,19 @@ def test_a_timeout_inside_the_job_is_a_failure_of_the_job() -> None:
     job.set_exception(TimeoutError("inside"))
 
     with pytest.raises(snapshot.SnapshotIncomplete, match="inside"):
-        snapshot.follow(job, frozenset, Record())
+        snapshot.follow(job, dict, Record())
 
 
 def test_an_api_server_that_is_away_does_not_end_the_job() -> None:
     job: Future[Any] = Future()
     record = Record(ConnectionLost("away"))
-    looks = iter([frozenset({0}), frozenset({0})])
+    looks = iter([{0: 0}, {0: 0}])
 
-    def done() -> frozenset[int]:
+    def done() -> dict[int, int]:
         found = next(looks, None)
         if found is None:
             job.set_result([])
-        return found or frozenset()
+        return found or {}
 
     snapshot.follow(job, done, record)
     assert record.done == {0}
@@ -89,7 +89,7 @@ def test_an_api_server_that_is_away_does_not_end_the_job() -> None:
 
 def test_another_driver_ends_the_job() -> None:
     with pytest.raises(OwnershipLost):
-        snapshot.follow(Future(), frozenset, Record(OwnershipLost("another driver")))
+        snapshot.follow(Future(), dict, Record(OwnershipLost("another driver")))
 
 
 def test_a_driver_that_is_cut_off_ends_its_job_while_a_call_hangs() -> None:
@@ -100,18 +100,18 @@ def test_a_driver_that_is_cut_off_ends_its_job_while_a_call_hangs() -> None:
         def check(self) -> None:
             raise OwnershipLost("not confirmed")
 
-        def mark(self, done: frozenset[int]) -> None:
+        def mark(self, done: dict[int, int]) -> None:
             answer.wait(10)
 
     with pytest.raises(OwnershipLost, match="not confirmed"):
-        snapshot.follow(job, frozenset, Hanging())
+        snapshot.follow(job, dict, Hanging())
     assert not answer.is_set()
     answer.set()
 
 
 def test_an_unexpected_error_of_the_record_ends_the_job() -> None:
     with pytest.raises(ValueError, match="no JSON"):
-        snapshot.follow(Future(), frozenset, Record(ValueError("no JSON")))
+        snapshot.follow(Future(), dict, Record(ValueError("no JSON")))
 
 
 def test_a_job_is_cancelled_until_it_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,8 +55,8 @@ def test_a_restarted_driver_resumes(new_record: Any, config_map_server: ConfigMa
     first.load()
     assert first.splits is None
     first.freeze(SPLITS, serialise(SPLITS))
-    first.mark({0, 3})
-    first.mark({9})
+    first.mark({0: 0, 3: 0})
+    first.mark({9: 0})
 
     second = new_record()
     second.load()
@@ -95,7 +95,7 @@ def test_items_of_an_older_copy_are_ignored(new_record: Any, config_map_server: 
     old = new_record("tunnel-0")
     old.load()
     old.freeze(SPLITS, serialise(SPLITS))
-    old.mark(range(10))
+    old.mark(dict.fromkeys(range(10), 0))
 
     # the operator prepares the record for the next copy
     config_map_server.maps[PATH]["metadata"]["labels"][PROGRESS_LABEL] = "tunnel-1"
@@ -125,10 +125,10 @@ def test_two_drivers_do_not_share_a_record(new_record: Any) -> None:
     first.freeze(SPLITS, serialise(SPLITS))
     second = new_record()
     second.load()
-    second.mark({1})
+    second.mark({1: 0})
 
     with pytest.raises(OwnershipLost, match="another driver"):
-        first.mark({2})
+        first.mark({2: 0})
 
 
 def test_two_drivers_do_not_freeze_together(new_record: Any) -> None:
@@ -147,9 +147,9 @@ def test_after_a_lost_answer_the_record_is_read(new_record: Any, config_map_serv
     record.freeze(SPLITS, serialise(SPLITS))
     config_map_server.lose_answers = 1
     with pytest.raises(ConnectionLost):
-        record.mark({4})
+        record.mark({4: 0})
 
-    record.mark({4, 5})
+    record.mark({4: 0, 5: 0})
 
     assert read_progress(config_map_server.maps[PATH]).done == 2
 
@@ -160,12 +160,12 @@ def test_a_lost_answer_and_another_driver_end_this_one(new_record: Any, config_m
     record.freeze(SPLITS, serialise(SPLITS))
     config_map_server.lose_answers = 1
     with pytest.raises(ConnectionLost):
-        record.mark({4})
+        record.mark({4: 0})
     other.load()
-    other.mark({7})
+    other.mark({7: 0})
 
     with pytest.raises(OwnershipLost, match="another driver"):
-        record.mark({4, 5})
+        record.mark({4: 0, 5: 0})
 
 
 def test_a_record_that_is_missing_is_never_made(new_record: Any, config_map_server: ConfigMapServer) -> None:
@@ -182,14 +182,14 @@ def test_a_record_that_was_deleted_ends_the_driver(new_record: Any, config_map_s
     del config_map_server.maps[PATH]
 
     with pytest.raises(OwnershipLost, match="does not exist"):
-        record.mark({1})
+        record.mark({1: 0})
     assert not config_map_server.maps
 
 
 def test_a_change_of_metadata_does_not_end_the_driver(new_record: Any, config_map_server: ConfigMapServer) -> None:
     record = new_record()
     record.load()
-    for owners, mark in (([], record.freeze), ([{"uid": "u1"}], lambda *_: record.mark({0}))):
+    for owners, mark in (([], record.freeze), ([{"uid": "u1"}], lambda *_: record.mark({0: 0}))):
         stored = config_map_server.maps[PATH]
         changed = {**stored, "metadata": {**stored["metadata"], "ownerReferences": owners}}
         assert config_map_server.handle("PUT", PATH, changed)[0] == 200
@@ -216,10 +216,10 @@ def test_a_write_whose_answer_was_lost_may_be_carried_out_later(
     record.freeze(SPLITS, serialise(SPLITS))
     config_map_server.hold_writes = 1
     with pytest.raises(ConnectionLost):
-        record.mark({4})
+        record.mark({4: 0})
     config_map_server.carry_out_at_next_write = True
 
-    record.mark({5})
+    record.mark({5: 0})
 
     assert read_progress(config_map_server.maps[PATH]).done == 2
     assert record.done == {4, 5}
@@ -235,7 +235,7 @@ def test_a_record_that_was_not_confirmed_for_long_lets_no_task_start(
     record.check()
     config_map_server.refuse_with = 401
     with pytest.raises(ServiceError):
-        record.mark(())
+        record.mark({})
     clock.now += 0.1
 
     with pytest.raises(OwnershipLost, match="not confirmed the progress record for 90 s"):
@@ -249,7 +249,7 @@ def test_a_record_is_confirmed_from_time_to_time(
     record.load()
     record.freeze(SPLITS, serialise(SPLITS))
     clock.now += CONFIRM_SECONDS
-    record.mark(())
+    record.mark({})
     clock.now += CUT_OFF_SECONDS - CUT_OFF_MARGIN - 0.1
 
     record.check()
@@ -260,23 +260,23 @@ def test_another_driver_is_noticed_without_a_new_split(new_record: Any, clock: C
     first.load()
     first.freeze(SPLITS, serialise(SPLITS))
     second.load()
-    second.mark({1})
-    first.mark(())  # confirmed a moment ago
+    second.mark({1: 0})
+    first.mark({})  # confirmed a moment ago
     clock.now += CONFIRM_SECONDS
 
     with pytest.raises(OwnershipLost, match="another driver"):
-        first.mark(())
+        first.mark({})
 
 
 def test_without_a_new_split_nothing_is_written(new_record: Any, config_map_server: ConfigMapServer) -> None:
     record = new_record()
     record.load()
     record.freeze(SPLITS, serialise(SPLITS))
-    record.mark({1})
+    record.mark({1: 0})
     writes = len(config_map_server.writes)
 
-    record.mark({1})
-    record.mark(())
+    record.mark({1: 0})
+    record.mark({})
 
     assert len(config_map_server.writes) == writes
 
@@ -285,7 +285,7 @@ def test_writes_are_a_second_apart(new_record: Any, pauses: list[float]) -> None
     record = new_record()
     record.load()
     record.freeze(SPLITS, serialise(SPLITS))
-    record.mark({1})
+    record.mark({1: 0})
 
     assert pauses[0] == 0
     assert 0.5 < pauses[1] <= 1

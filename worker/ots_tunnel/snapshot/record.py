@@ -8,6 +8,7 @@ The ConfigMap is `<name>-snapshot` (docs/architecture.md 3.3):
     binaryData["done.bitmap"]         finished splits: split i is bit i % 8 of byte i // 8
     data["total"]                     number of splits
     data["done"]                      number of finished splits, for display; the bitmap decides
+    data["omittedCells"]              cells of finished splits that are past the destination's time to live
     data["writer"]                    random name of the driver that wrote this
     data["updated"]                   time of this write by the driver's clock, ISO 8601
 """
@@ -29,6 +30,9 @@ PROGRESS_LABEL = "ots-tunnel.dev/tunnel-id"
 #: Keys of `binaryData`.
 SPLITS_KEY, DONE_KEY = "splits.json.gz", "done.bitmap"
 
+#: Key of `data`.
+OMITTED_KEY = "omittedCells"
+
 #: Seconds after the deletion of its pod within which a driver may still start tasks. A driver that the record does not
 #: confirm ends its job before that; whoever waits for the last write of a copy waits so much longer for its tasks.
 CUT_OFF_SECONDS: Final = 120.0
@@ -39,13 +43,14 @@ class SnapshotProgress:
     """Progress of a snapshot.
 
     `total` is None until the split list is frozen: unknown, not 0. `updated` is the time of the driver's last write,
-    Unix seconds; it is None while `total` is.
+    Unix seconds; it is None while `total` is. `omitted` counts cells of finished splits.
     """
 
     label: str
     done: int
     total: int | None
     updated: float | None = None
+    omitted: int = 0
 
     @property
     def complete(self) -> bool:
@@ -71,7 +76,19 @@ def read_progress(config_map: Mapping[str, Any]) -> SnapshotProgress:
     except ValueError as error:
         raise CodecError(f"data.updated: a time was expected: {error}") from error
     done = len(done_splits(binary_item(config_map, DONE_KEY), int(total)))
-    return SnapshotProgress(label, done, int(total), updated)
+    return SnapshotProgress(label, done, int(total), updated, omitted_cells(config_map))
+
+
+def omitted_cells(config_map: Mapping[str, Any]) -> int:
+    """Cells that finished splits left out; 0 in a record of a release that did not count them.
+
+    Raises:
+        CodecError: the item is no number.
+    """
+    found = (config_map.get("data") or {}).get(OMITTED_KEY, "0")
+    if not found.isdecimal():
+        raise CodecError(f"data.{OMITTED_KEY}: a number of cells was expected, found {found!r}")
+    return int(found)
 
 
 def binary_item(config_map: Mapping[str, Any], key: str) -> bytes:

@@ -3,6 +3,10 @@
 Runs on executors as the function of `DataFrame.mapInArrow`. The rows arrive from the reader's process through the
 JVM, so reading and writing overlap.
 
+Cells past the destination's time to live would be refused and are left out. A time to live may be raised while a task
+runs, and its split is never read again. So the task describes the destination once more before it reports a split with
+omissions; if cells live longer by now, it fails, and is started again.
+
 Fencing by time (docs/architecture.md rule 4): a task sends nothing later than its start + deadline - D. A task that
 was paused longer fails and is retried, so it cannot overwrite changes that the workers write after the snapshot.
 """
@@ -11,9 +15,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ots_tunnel.errors import OwnershipLost
+from ots_tunnel.errors import OwnershipLost, SinkError
 from ots_tunnel.fence import boottime
 from ots_tunnel.model import Action
 from ots_tunnel.snapshot.document import SnapshotConfig
@@ -24,8 +28,18 @@ if TYPE_CHECKING:
     from ots_tunnel.sinks.table.blocking_writer import SyncTableWriter
     from ots_tunnel.sinks.table.row_change import Change
 
-#: Schema of a task's result: one row per finished split, with its number of row changes.
-RESULT_SCHEMA = "split BIGINT, rows BIGINT"
+#: Schema of a task's result: one row per finished split, as `Finished`.
+RESULT_SCHEMA = "split BIGINT, rows BIGINT, omitted BIGINT"
+
+
+class Finished(NamedTuple):
+    """A split of which everything is stored."""
+
+    split: int
+    rows: int
+    """Row changes that were written."""
+    omitted: int
+    """Cells that were left out, because they are past the destination's time to live."""
 
 
 class TaskFence:
@@ -60,10 +74,10 @@ class CopyTask:
 
     Args:
         config: the driver's document; credentials are read from files on the executor.
-        report: called with the index of every split after all its rows are stored.
+        report: called with every split after all its rows are stored.
     """
 
-    def __init__(self, config: SnapshotConfig, report: Callable[[int], None]) -> None:
+    def __init__(self, config: SnapshotConfig, report: Callable[[Finished], None]) -> None:
         self._config = config
         self._report = report
 
@@ -81,10 +95,10 @@ class CopyTask:
         client = SyncTableClient(sink.endpoint, sink.instance, FileCredentials(sink.credentials.directory))
         try:
             writer = SplitWriter(self._config, client, fence)
-            for split, rows in writer.run(batches):
-                self._report(split)
+            for finished in writer.run(batches):
+                self._report(finished)
                 integers = COLUMN_TYPES["bigint"]
-                yield build_batch((("split", integers, [split]), ("rows", integers, [rows])))
+                yield build_batch([(name, integers, [value]) for name, value in finished._asdict().items()])
         finally:
             client.close()
 
@@ -114,25 +128,41 @@ class SplitWriter:
         self._now = now
         self._limits = Limits(config.delivery.batch_max_rows, config.delivery.batch_max_bytes)
         self._omissions = Omissions()
-        self._time_to_live = client.describe_table(sink.table).time_to_live
+        self._time_to_live = self._describe()
 
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int]]:
-        """Yield index and number of row changes of each split, after all of it is stored.
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Finished]:
+        """Yield each split after all of it is stored.
 
         Raises:
             OwnershipLost: the task is too old.
+            SinkError: cells that were left out live again.
             SinkRejected: the destination rejects rows.
             EOFError: the last split has no end row.
         """
         writer = self._writer()
-        stored = 0
+        stored = omitted = 0
         rows = _Rows(batches)
         while rows.advance():
             total = writer.write(self._changes(rows)).rows
             if rows.ended is None:
                 raise EOFError("the rows of a split ended without its end row")
-            yield rows.ended, total - stored
-            stored = total
+            cells = self._omissions.expired_cells - omitted
+            if cells:
+                self._check_omissions(cells)
+            yield Finished(rows.ended, total - stored, cells)
+            stored, omitted = total, omitted + cells
+
+    def _describe(self) -> int:
+        return int(self._client.describe_table(self._table).time_to_live)
+
+    def _check_omissions(self, cells: int) -> None:
+        """Every row was read before this description: what is past its time to live now was rightly left out."""
+        before, now = self._time_to_live, self._describe()
+        if before != -1 and (now == -1 or now > before):
+            raise SinkError(
+                f"{cells} cells past the destination's time to live of {before} s were left out, "
+                f"but it was changed to {now} s meanwhile: the split must be started again"
+            )
 
     def _writer(self) -> SyncTableWriter:
         from ots_tunnel.sinks.table.blocking_writer import SyncTableWriter

@@ -53,7 +53,7 @@ import logging
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,7 +69,7 @@ from ots_tunnel.snapshot.document import SnapshotConfig, load_snapshot_config
 from ots_tunnel.snapshot.splits import freeze, split_list
 from ots_tunnel.spark import register
 from ots_tunnel.spark.cluster import ConfigMaps, in_cluster
-from ots_tunnel.spark.copying import RESULT_SCHEMA, CopyTask
+from ots_tunnel.spark.copying import RESULT_SCHEMA, CopyTask, Finished
 from ots_tunnel.spark.pending import write_pending
 from ots_tunnel.spark.progress import WRITE_PAUSE, ProgressRecord
 
@@ -91,16 +91,16 @@ ERROR_CHARACTERS = 500
 logger = logging.getLogger(__name__)
 
 
-class SplitSet(AccumulatorParam):  # type: ignore[misc]  # pyspark has no types we follow
-    """Set of finished splits that grows by union, so that a split reported twice counts once."""
+class SplitCounts(AccumulatorParam):  # type: ignore[misc]  # pyspark has no types we follow
+    """Finished splits with their omitted cells; grows by union, so that a split reported twice counts once."""
 
-    def zero(self, value: frozenset[int]) -> frozenset[int]:
-        """The empty set."""
-        return frozenset()
+    def zero(self, value: Mapping[int, int]) -> Mapping[int, int]:
+        """No split."""
+        return {}
 
-    def addInPlace(self, value1: frozenset[int], value2: frozenset[int]) -> frozenset[int]:  # noqa: N802, RUF100 - the name is PySpark's
-        """The union of two sets."""
-        return value1 | value2
+    def addInPlace(self, value1: Mapping[int, int], value2: Mapping[int, int]) -> Mapping[int, int]:  # noqa: N802, RUF100 - the name is PySpark's
+        """The union of both."""
+        return {**value1, **value2}
 
 
 class Report:
@@ -109,9 +109,9 @@ class Report:
     def __init__(self, accumulator: Any) -> None:
         self._accumulator = accumulator
 
-    def __call__(self, split: int) -> None:
-        """Report that every row of `split` is stored."""
-        self._accumulator.add(frozenset((split,)))
+    def __call__(self, finished: Finished) -> None:
+        """Report that every row of a split is stored."""
+        self._accumulator.add({finished.split: finished.omitted})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -165,6 +165,12 @@ def run(config: SnapshotConfig, spark: SparkSession, config_maps: ConfigMaps) ->
     if len(record.done) != len(record.splits):
         raise SnapshotIncomplete(f"{len(record.done)} of {len(record.splits)} splits are done")
     logger.info("all %d splits are done", len(record.splits), extra={"action": LogAction.COMPLETED})
+    if record.omitted:
+        logger.warning(
+            "%d cells were left out: they are past the destination's time to live",
+            record.omitted,
+            extra={"action": LogAction.COMPLETED},
+        )
 
 
 def freeze_splits(config: SnapshotConfig, record: ProgressRecord) -> None:
@@ -187,7 +193,7 @@ def copy_splits(config: SnapshotConfig, spark: SparkSession, record: ProgressRec
     """
     assert record.splits is not None
     register(spark)
-    done = spark.sparkContext.accumulator(frozenset(), SplitSet())
+    done = spark.sparkContext.accumulator({}, SplitCounts())
     with (
         tempfile.TemporaryDirectory(prefix="splits-") as folder,
         ThreadPoolExecutor(1, thread_name_prefix="job") as jobs,
@@ -205,11 +211,11 @@ def copy_splits(config: SnapshotConfig, spark: SparkSession, record: ProgressRec
         finally:
             end(job, spark.sparkContext.cancelAllJobs)
     # The accumulator's last updates may still be on their way; the collected rows name every finished split.
-    record.mark(split for split, _ in finished)
-    logger.info("copied %d rows", sum(rows for _, rows in finished), extra={"action": LogAction.COMPLETED})
+    record.mark({split: omitted for split, _, omitted in finished})
+    logger.info("copied %d rows", sum(rows for _, rows, _ in finished), extra={"action": LogAction.COMPLETED})
 
 
-def follow(job: Future[Any], done: Callable[[], frozenset[int]], record: ProgressRecord) -> Any:
+def follow(job: Future[Any], done: Callable[[], Mapping[int, int]], record: ProgressRecord) -> Any:
     """Record finished splits until the job ends; return its result.
 
     Raises:
@@ -249,7 +255,7 @@ def end(job: Future[Any], cancel: Callable[[], None]) -> None:
         wait([job], timeout=CANCEL_SECONDS)
 
 
-def _try_mark(record: ProgressRecord, done: frozenset[int]) -> None:
+def _try_mark(record: ProgressRecord, done: Mapping[int, int]) -> None:
     """Record finished splits; if the API server does not answer, the next look tries again."""
     try:
         record.mark(done)

@@ -26,7 +26,7 @@ import base64
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
@@ -38,11 +38,13 @@ from ots_tunnel.snapshot.document import ProgressConfig
 from ots_tunnel.snapshot.record import (
     CUT_OFF_SECONDS,
     DONE_KEY,
+    OMITTED_KEY,
     PROGRESS_LABEL,
     SPLITS_KEY,
     binary_item,
     done_bitmap,
     done_splits,
+    omitted_cells,
 )
 from ots_tunnel.snapshot.splits import SplitList, deserialise
 
@@ -93,6 +95,8 @@ class ProgressRecord:
     splits: SplitList | None = None
     """The frozen list, None before `freeze`."""
     done: frozenset[int] = frozenset()
+    omitted: int = 0
+    """Cells of the splits in `done` that were left out."""
     _stored: Document = field(default_factory=dict, repr=False)
     _doubtful: list[Document] = field(default_factory=list, repr=False)
     """Writes after `_stored` whose answers were lost: each of them may have been carried out, or may still be."""
@@ -128,22 +132,24 @@ class ProgressRecord:
         Raises:
             OwnershipLost: another driver wrote since `load`.
         """
-        self._write(splits, frozenset(), {SPLITS_KEY: base64.b64encode(payload).decode()})
+        self._write(splits, {}, {SPLITS_KEY: base64.b64encode(payload).decode()})
 
-    def mark(self, done: Iterable[int]) -> None:
+    def mark(self, done: Mapping[int, int]) -> None:
         """Record these splits as done as well; without a new split, the record is read from time to time.
 
         The call may be repeated after an error: if the answer of a write was lost, the record is read first.
+
+        Args:
+            done: number of omitted cells of each split.
 
         Raises:
             OwnershipLost: another driver wrote since our last write, or the record is gone.
         """
         assert self.splits is not None, "freeze comes first"
-        all_done = self.done | frozenset(done)
         if self._doubtful or self.clock() >= self._confirmed + CONFIRM_SECONDS:
             self._confirm()
-        if all_done != self.done:
-            self._write(self.splits, all_done, {})
+        if not self.done.issuperset(done):
+            self._write(self.splits, done, {})
 
     def _read(self) -> Document:
         """The ConfigMap, which carries this copy's label."""
@@ -163,10 +169,11 @@ class ProgressRecord:
 
     def _take(self, stored: Document) -> None:
         """What is stored is the record from now on."""
-        self._stored, self.splits, self.done = stored, None, frozenset()
+        self._stored, self.splits, self.done, self.omitted = stored, None, frozenset(), 0
         if (stored.get("data") or {}).get("label") == self.config.label:
             self.splits = deserialise(binary_item(stored, SPLITS_KEY))
             self.done = done_splits(binary_item(stored, DONE_KEY), len(self.splits))
+            self.omitted = omitted_cells(stored)
 
     def _confirm(self) -> None:
         """Read the record: only this driver's own writes can have changed its items."""
@@ -177,10 +184,13 @@ class ProgressRecord:
             self._doubtful = []  # each was made for a version that is gone
         self._take(stored)
 
-    def _write(self, splits: SplitList, done: frozenset[int], binary: dict[str, str]) -> None:
+    def _write(self, splits: SplitList, done: Mapping[int, int], binary: dict[str, str]) -> None:
         self.sleep(max(0.0, self._written + WRITE_PAUSE - time.monotonic()))
         for conflicts_left in reversed(range(MAX_CONFLICTS)):
-            document, sent = self._document(splits, done, binary), self.clock()
+            # after a conflict `self.done` may be another one: an earlier write may have arrived only now
+            all_done = self.done | frozenset(done)
+            omitted = self.omitted + sum(done[split] for split in all_done - self.done)
+            document, sent = self._document(len(splits), all_done, omitted, binary), self.clock()
             self._doubtful.append(document)
             self._written = time.monotonic()
             try:
@@ -189,22 +199,23 @@ class ProgressRecord:
                 self._confirm()
                 if not conflicts_left:
                     raise
-                done |= self.done  # an earlier write of ours may have arrived only now
             else:
                 self._confirmed, self._doubtful = sent, []
-                self.splits, self.done = splits, done
+                self.splits, self.done, self.omitted = splits, all_done, omitted
                 break
-        logger.info("recorded %d of %d splits", len(done), len(splits), extra={"action": LogAction.SNAPSHOT_PROGRESS})
+        extra = {"action": LogAction.SNAPSHOT_PROGRESS}
+        logger.info("recorded %d of %d splits", len(self.done), len(splits), extra=extra)
 
-    def _document(self, splits: SplitList, done: frozenset[int], binary: dict[str, str]) -> Document:
+    def _document(self, total: int, done: frozenset[int], omitted: int, binary: dict[str, str]) -> Document:
         data = {
             "label": self.config.label,
-            "total": str(len(splits)),
+            "total": str(total),
             "done": str(len(done)),
+            OMITTED_KEY: str(omitted),
             "writer": self.writer,
             "updated": datetime.fromtimestamp(self.now(), UTC).isoformat(timespec="milliseconds"),
         }
-        bitmap = base64.b64encode(done_bitmap(done, len(splits))).decode()
+        bitmap = base64.b64encode(done_bitmap(done, total)).decode()
         binary_data = {**(self._stored.get("binaryData") or {}), **binary, DONE_KEY: bitmap}
         return {**self._stored, "data": data, "binaryData": binary_data}
 

@@ -356,12 +356,22 @@ def test_a_worker_that_has_not_connected_has_no_client() -> None:
 
 @pytest.mark.parametrize(
     ("children", "state"),
-    [({}, "NEW"), (spark_application(""), "NEW"), (spark_application("RUNNING"), "RUNNING")],
+    [({}, None), (spark_application(""), "NEW"), (spark_application("RUNNING"), "RUNNING")],
 )
-def test_a_running_snapshot_shows_the_state_of_its_application(children: Any, state: str) -> None:
-    found = spark_world(children, recorded(snapshot={"state": "NEW", "application": "flights-copy-snapshot"}))
+def test_a_running_snapshot_shows_the_state_of_its_application(children: Any, state: str | None) -> None:
+    found = spark_world(children, recorded(snapshot={"state": "RUNNING", "application": "flights-copy-snapshot"}))
 
-    assert status_of(found)["snapshot"]["state"] == state
+    assert status_of(found)["snapshot"].get("state") == state
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "Completed"])
+def test_cells_that_a_snapshot_has_left_out_are_shown(state: str) -> None:
+    children = spark_application("RUNNING") | progress_record(1, 4, omitted=7)
+    found = spark_world(children, recorded(snapshot={"state": state, "tunnelId": TUNNEL_ID}))
+
+    assert status_of(found)["snapshot"]["omittedCells"] == 7
+    without_record = spark_world({}, recorded(snapshot={"state": state, "tunnelId": TUNNEL_ID, "omittedCells": 7}))
+    assert status_of(without_record)["snapshot"]["omittedCells"] == 7
 
 
 @pytest.mark.parametrize(("consumed", "consistent"), [(NOW - 100, True), (NOW - 900, False)])
