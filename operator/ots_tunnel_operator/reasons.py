@@ -74,7 +74,7 @@ class Reason(enum.StrEnum):
     WORKERS_UNAVAILABLE = "WorkersUnavailable", "Fewer workers are ready than wanted."
     WORKERS_FAILING = "WorkersFailing", "A worker's container keeps restarting."
     WORKERS_UNREACHABLE = "WorkersUnreachable", "A ready worker does not answer the operator, so its lag is unknown."
-    NOT_PROGRESSING = "NotProgressing", "Nothing moves on a channel although it is not caught up."
+    NOT_PROGRESSING = "NotProgressing", "Nothing moves on a channel that is not caught up, or in a copy by Spark."
     CHANNEL_ERRORS = "ChannelErrors", "A worker reports an error of a channel."
     # waiting
     CREATING_DESTINATION = "CreatingDestination", "The destination is being created."

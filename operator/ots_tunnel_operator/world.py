@@ -263,6 +263,8 @@ class SparkPod:
     """End of its last container, seconds since 1970; None while one runs, or where the end of one is not known."""
     is_executor: bool = False
     """Whether it only carries out what a driver starts."""
+    message: str = ""
+    """Why it does not run, as `Pod.message`."""
 
     @property
     def is_alive(self) -> bool:

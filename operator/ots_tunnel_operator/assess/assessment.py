@@ -76,7 +76,7 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
         base_eta=eta,
         retention_used=retention_used(world, lag),
         verdict=find_verdict(everything, snapshot),
-        degradation=find_degradation(seen, lag, retention_ahead(world, lag, snapshot, eta)),
+        degradation=find_degradation(seen, snapshot, lag, retention_ahead(world, lag, snapshot, eta)),
         gaps=gaps,
         read_mark=mark,
     )

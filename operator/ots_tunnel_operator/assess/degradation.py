@@ -6,7 +6,8 @@ Messages contain no figure that changes by itself, so that a steadily degraded o
 from __future__ import annotations
 
 from ots_tunnel_operator.assess.lag import Lag, round_lag
-from ots_tunnel_operator.assess.progress import find_standstill, find_unreachable
+from ots_tunnel_operator.assess.progress import find_idle_copy, find_standstill, find_unreachable
+from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import World
@@ -17,11 +18,12 @@ RESTARTS = 3
 SHOWN_CLIENTS = 5
 
 
-def find_degradation(world: World, lag: Lag | None, retention_ahead: int | None) -> Problem | None:
+def find_degradation(world: World, snapshot: Snapshot, lag: Lag | None, retention_ahead: int | None) -> Problem | None:
     """The most severe degradation; None without one.
 
     Args:
         world: what was observed.
+        snapshot: of this world.
         lag: of the tunnel.
         retention_ahead: percent of the retention in use now, or at the end of the base phase; None is unknown.
     """
@@ -31,6 +33,7 @@ def find_degradation(world: World, lag: Lag | None, retention_ahead: int | None)
         _channel_error(world),
         find_unreachable(world),
         find_standstill(world),
+        find_idle_copy(world, snapshot),
         _retention_at_risk(world, retention_ahead),
         _high_lag(world, lag),
     )

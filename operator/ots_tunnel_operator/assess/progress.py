@@ -24,6 +24,10 @@ Nothing is judged while no worker is wanted, everything is delivered, or pods ar
 are the finding. A page is confirmed as a whole: a sink that takes longer than PROGRESS_SECONDS for one page (4 MiB at
 most in one read) is reported, too.
 
+While Spark copies, a finished split is what moves. A task ends within the split deadline, well or not, so a copy that
+runs finishes one in this time. Where a pod that has to run does not start, or the application does not end after its
+last split, STARTING_SECONDS are enough to tell.
+
 Example: a worker's read hangs behind a firewall that drops packets, its heartbeats still pass. After 15 s it no longer
 claims to be caught up; after 120 s the object is Degraded, NotProgressing, and names the channel and the pod.
 """
@@ -33,11 +37,21 @@ from __future__ import annotations
 from ots_tunnel.model import ChannelInfo, ChannelType
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import consumable, is_initialised, reported_channels
+from ots_tunnel_operator.assess.snapshot import SPLIT_DEADLINE, Snapshot
+from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import Pod, Tunnel, World
 
 #: Seconds without movement from which on a channel is judged; more than a heartbeat timeout of the default settings.
 PROGRESS_SECONDS = 120.0
+#: Seconds within which pods of a copy start, and an application ends: an image of 1 GB has to be fetched first.
+STARTING_SECONDS = 300.0
+#: Seconds within which a running copy finishes a split; two attempts of its task, as the first may be lost.
+COPYING_SECONDS = 2 * SPLIT_DEADLINE + PROGRESS_SECONDS
+#: States of a copy in which something has to move; the others are problems, or wait for the stream.
+_MOVING = frozenset({SnapshotState.STARTING, SnapshotState.COPYING, SnapshotState.INTERRUPTED, SnapshotState.SETTLING})
+#: Phase of a pod that has started.
+RUNNING = "Running"
 #: Seconds for which a ready worker may not answer.
 SILENT_SECONDS = 30.0
 
@@ -72,6 +86,33 @@ def find_standstill(world: World) -> Problem | None:
                 f"channel to another worker",
             )
     return None
+
+
+def find_idle_copy(world: World, snapshot: Snapshot) -> Problem | None:
+    """A copy by Spark that stands still; None while it moves, or where another problem says why it does not."""
+    app, progress = snapshot.application, snapshot.progress
+    if world.resource.spec.suspend or app is None or snapshot.state not in _MOVING:
+        return None
+    recorded = progress.updated if progress is not None else None
+    idle = world.now - max(recorded or 0.0, app.submitted or 0.0, app.created)
+    drivers = [pod for pod in world.spark_pods if pod.is_alive and not pod.is_executor]
+    executors = [pod for pod in world.spark_pods if pod.is_alive and pod.is_executor]
+    if snapshot.state is SnapshotState.SETTLING:
+        # the workers wait for the last write; only what does not end is late
+        is_ending = bool(drivers) or not app.state.terminal
+        what = f"{snapshot.message}: see its pods; delete one whose node is lost"
+        return _idle(what) if is_ending and idle >= STARTING_SECONDS else None
+    runs = any(pod.phase == RUNNING for pod in executors)
+    waiting = [pod for pod in (*drivers, *(() if runs else executors)) if pod.phase != RUNNING]
+    if waiting and idle >= STARTING_SECONDS:
+        pod = min(waiting, key=lambda pod: (pod.is_executor, pod.name))
+        return _idle(f"pod {pod.name} is {pod.phase} ({pod.message or 'no reason is shown'}): let it start")
+    what = f"{snapshot.message}: see the logs of its driver, its executors and the Spark operator"
+    return _idle(what) if idle >= COPYING_SECONDS else None
+
+
+def _idle(what: str) -> Problem:
+    return Problem(Reason.NOT_PROGRESSING, f"the snapshot by Spark stands still: {what}")
 
 
 def _is_staffed(world: World) -> bool:

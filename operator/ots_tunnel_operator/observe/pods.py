@@ -76,4 +76,6 @@ def spark_pod(item: Mapping[str, Any]) -> SparkPod:
     ended = max(known) if terminated and len(known) == len(ends) else None
     metadata = item["metadata"]
     is_executor = (metadata.get("labels") or {}).get(SPARK_ROLE) == "executor"
-    return SparkPod(metadata["name"], status.get("phase") or "Unknown", terminated, ended, is_executor)
+    message = next(filter(None, (_why_not_running(entry, ()) for entry in containers)), "")
+    message = message or _why_not_running({}, status.get("conditions") or ())
+    return SparkPod(metadata["name"], status.get("phase") or "Unknown", terminated, ended, is_executor, message)

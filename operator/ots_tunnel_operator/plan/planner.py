@@ -6,7 +6,8 @@ Theory of operation
 
     1. the object is being deleted          nothing: `deletion` handles it
     2. spec.suspend                         workers to 0, the SparkApplication suspended; works in every state
-    3. delivered earlier, tunnel now gone   workers to 0, still Completed
+    3. delivered earlier, tunnel now gone,  workers to 0, still Completed
+       or the source where none is needed
     4. a problem that workers would worsen  workers to 0 (`STOPS_WORKERS`)
     5. another problem                      workers that run keep running as wanted; nothing new is created; a
                                             possible gap that a worker may refute is shown beside what follows
@@ -107,7 +108,7 @@ def _refuted_by_reading(problem: Problem) -> bool:
 
 
 def _with_problem(world: World, assessment: Assessment, settings: Settings, problem: Problem) -> Plan:
-    if problem.reason in TUNNEL_GONE and assessment.was_completed:
+    if assessment.was_completed and _is_read_no_more(world, problem):
         return Plan(_scale_down(assessment), completed=True)
     if problem.stops_workers:
         return Plan(_scale_down(assessment), problem=problem, completed=assessment.was_completed)
@@ -115,6 +116,12 @@ def _with_problem(world: World, assessment: Assessment, settings: Settings, prob
         # what was delivered stays delivered, whatever cannot be read now
         return Plan(problem=problem, completed=assessment.was_completed)
     return consume(world, assessment, settings, problem)
+
+
+def _is_read_no_more(world: World, problem: Problem) -> bool:
+    """Whether what was read is gone: the tunnel, or the table where none is needed."""
+    is_table_gone = problem.reason is Reason.TABLE_NOT_FOUND and world.resource.spec.wire_type is None
+    return problem.reason in TUNNEL_GONE or is_table_gone
 
 
 def _scale_down(assessment: Assessment) -> tuple[Action, ...]:

@@ -137,7 +137,8 @@ def _base(world: World, assessment: Assessment) -> Status | None:
     if world.resource.spec.uses_spark:
         progress = assessment.snapshot.progress
         if progress is None or progress.total is None:
-            return world.resource.status.get("base")
+            # without a record nobody knows how far a copy is; one that is complete needs none
+            return world.resource.status.get("base") if assessment.snapshot.is_complete else None
         share = percent(progress.done, progress.total)
         return {"percent": share, "done": progress.done, "total": progress.total} | eta
     if world.resource.spec.source.tunnel.type == "Stream" or not isinstance(world.tunnel, Tunnel):

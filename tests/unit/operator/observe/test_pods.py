@@ -82,6 +82,17 @@ def test_a_spark_pod_has_ended_with_its_last_container(states: list[str], termin
     assert spark_pod(document) == SparkPod("driver", "Running", terminated)
 
 
+def test_a_spark_pod_says_why_it_does_not_start() -> None:
+    waits = {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}
+    full = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
+    found = [
+        spark_pod({"metadata": {"name": "pod"}, "status": status}).message
+        for status in ({"containerStatuses": [waits]}, {"conditions": [full]}, {})
+    ]
+
+    assert found == ["ImagePullBackOff: no such image", "Unschedulable: no room", ""]
+
+
 @pytest.mark.parametrize(
     ("labels", "is_executor"), [({"spark-role": "executor"}, True), ({"spark-role": "driver"}, False), ({}, False)]
 )

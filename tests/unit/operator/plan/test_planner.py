@@ -38,6 +38,7 @@ from tests.support.operator.worlds import (
     NOW,
     PLACE,
     TUNNEL_ID,
+    UID,
     base,
     channel,
     deployment,
@@ -311,6 +312,26 @@ def test_completion_outlives_a_problem(of: dict[str, Any], observed: dict[str, A
 
     assert found.problem is not None
     assert found.completed
+
+
+def test_a_completed_copy_by_spark_needs_its_source_no_more() -> None:
+    """As with workers, whose tunnel is gone with the table."""
+    completed = recorded(
+        conditions=[{"type": "Completed", "status": "True"}],
+        tunnel={},
+        snapshot={"tunnelId": UID, "state": "Completed"},
+    )
+    of = resource(completed, **SPARK, source__tunnel__type="BaseData")
+    dropped = world(of, source=Missing(), tunnel=Unread(), children={}, pods=())
+
+    assert (planned(dropped).completed, planned(dropped).problem) == (True, None)
+    lost = planned(replace(dropped, destination=Missing())).problem
+    assert lost is not None
+    assert lost.reason is Reason.DESTINATION_BEHIND_TUNNEL
+    running = replace(dropped, resource=replace(of, status=completed | {"conditions": []}))
+    unfinished = planned(running).problem
+    assert unfinished is not None
+    assert unfinished.reason is Reason.TABLE_NOT_FOUND
 
 
 def test_base_data_is_completed_when_every_channel_is_terminated() -> None:
