@@ -83,7 +83,9 @@ def _lost_copy(world: World, snapshot: Snapshot) -> Problem | None:
 def _lost_table(world: World, snapshot: Snapshot) -> str:
     """What tells that the destination lacks rows that are recorded as copied; empty without such a sign."""
     found, progress, is_new = world.destination, snapshot.progress, world.resource.undecided
-    has_copied = snapshot.is_complete or (progress is not None and progress.done > 0)
+    # a split that is under way has written rows that nothing records yet
+    is_begun = snapshot.application is not None or (progress is not None and progress.done > 0)
+    has_copied = snapshot.is_complete or is_begun
     if isinstance(found, Missing):
         return "is missing, but Spark has copied existing rows into it" if has_copied else ""
     if not isinstance(found, Table):

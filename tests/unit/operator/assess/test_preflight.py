@@ -19,7 +19,7 @@ from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.report.status_change import is_urgent
 from ots_tunnel_operator.report.unobserved import unobserved_status
 from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, Table, Tunnel, Unread, World
-from tests.support.operator.spark_worlds import NAME, READABLE, SPARK, progress_record, spark_world
+from tests.support.operator.spark_worlds import NAME, READABLE, SPARK, progress_record, spark_application, spark_world
 from tests.support.operator.worlds import (
     COPY,
     FRESH,
@@ -511,6 +511,7 @@ COPIED = recorded(snapshot={"tunnelId": TUNNEL_ID, "state": "Completed"})
     [
         spark_world({}, COPIED),
         spark_world(progress_record(1, 2), recorded(snapshot={"tunnelId": TUNNEL_ID})),
+        spark_world(spark_application("RUNNING") | progress_record(0, 2), recorded(snapshot={"tunnelId": TUNNEL_ID})),
         spark_world(progress_record(2, 2), {}),
         world(
             resource(
@@ -521,7 +522,7 @@ COPIED = recorded(snapshot={"tunnelId": TUNNEL_ID, "state": "Completed"})
             tunnel=Unread(),
         ),
     ],
-    ids=["copied", "copying", "another object copied", "without a tunnel"],
+    ids=["copied", "copying", "in the first splits", "another object copied", "without a tunnel"],
 )
 def test_a_table_that_is_lost_after_a_copy_by_spark_is_not_created_again(found: World) -> None:
     lost = replace(found, destination=Missing())
