@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from math import floor
 
 
 def timestamp(seconds: float) -> str:
@@ -18,3 +19,9 @@ def parse_time(text: str | None) -> float | None:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
         return None
+
+
+def latest_time(text: str | None) -> float | None:
+    """The end of the second that a text names: Kubernetes cuts its times to whole seconds; None as in `parse_time`."""
+    found = parse_time(text)
+    return None if found is None else float(floor(found) + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ots_tunnel_operator.assess.snapshot import Snapshot
+from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.spark_state import AppState
 from ots_tunnel_operator.world import World
 
@@ -11,6 +12,7 @@ def draining(world: World, snapshot: Snapshot) -> str:
     """The consumers that have not stopped yet, in words; empty where nothing runs.
 
     A SparkApplication runs until the Spark operator reports its end or its suspension and each of its pods has ended.
+    Where no Spark operator has picked it up, nothing runs that could be suspended.
     """
     found = []
     if any(pod.is_alive for pod in world.pods):
@@ -19,7 +21,9 @@ def draining(world: World, snapshot: Snapshot) -> str:
         found.append("the workers' Deployment is not at 0 yet")
     application = snapshot.application
     runs = application is not None and not (application.state.terminal or application.state is AppState.SUSPENDED)
-    if runs or any(pod.is_alive and not pod.terminated for pod in world.spark_pods):
+    if (runs and snapshot.state is not SnapshotState.OPERATOR_MISSING) or any(
+        pod.is_alive and not pod.terminated for pod in world.spark_pods
+    ):
         found.append("the snapshot's SparkApplication is stopping")
     return " and ".join(found)
 

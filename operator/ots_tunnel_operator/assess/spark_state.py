@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ots_tunnel_operator.times import parse_time
+from ots_tunnel_operator.times import latest_time, parse_time
 
 #: Longest error text taken over; the Spark operator's own may be a stack trace of 10 kB.
 MAX_CAUSE = 256
@@ -49,9 +49,9 @@ class Application:
     """Error text of the last failed attempt, at most 256 characters; empty without a failure."""
     created: float
     ended: float | None
-    """End of the last attempt's driver, or the time at which its submission was given up."""
+    """Latest end of the last attempt's driver, or time at which its submission was given up."""
     submitted: float | None
-    """Submission of the last attempt."""
+    """Latest submission of the last attempt."""
     attempts: int
     pods: frozenset[str]
     """Names of all pods of the last attempt, including deleted ones."""
@@ -72,8 +72,8 @@ def read_application(app: Mapping[str, Any]) -> Application:
         state=AppState(text) if text in list(AppState) else AppState.UNKNOWN,
         message=shorten(current.get("errorMessage") or ""),
         created=parse_time(app["metadata"].get("creationTimestamp")) or 0.0,
-        ended=parse_time(status.get("terminationTime")),
-        submitted=parse_time(status.get("lastSubmissionAttemptTime")),
+        ended=latest_time(status.get("terminationTime")),
+        submitted=latest_time(status.get("lastSubmissionAttemptTime")),
         attempts=int(status.get("executionAttempts") or 0),
         pods=frozenset(executors) | (frozenset({driver}) if driver else frozenset()),
         suspend=bool((app.get("spec") or {}).get("suspend")),

@@ -8,7 +8,7 @@ from typing import Any
 from ots_tunnel.errors import PossibleGap
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.names import WORKER_CONTAINER
-from ots_tunnel_operator.times import parse_time
+from ots_tunnel_operator.times import latest_time, parse_time
 from ots_tunnel_operator.world import Pod, ReportedGap, SparkPod
 
 #: Label by which Spark tells driver and executors apart.
@@ -71,7 +71,7 @@ def spark_pod(item: Mapping[str, Any]) -> SparkPod:
     states = [(entry.get("state") or {}).get("terminated") for entry in containers]
     terminated = bool(states) and all(state is not None for state in states)
     # a container whose node was lost may be shown as terminated without a time
-    ends = [parse_time((state or {}).get("finishedAt")) for state in states]
+    ends = [latest_time((state or {}).get("finishedAt")) for state in states]
     known = [end for end in ends if end is not None]
     ended = max(known) if terminated and len(known) == len(ends) else None
     metadata = item["metadata"]

@@ -105,7 +105,7 @@ def test_a_spark_pod_without_the_label_of_an_executor_may_start_tasks(
 @pytest.mark.parametrize(
     ("states", "ended"),
     [
-        ([{"terminated": {"finishedAt": timestamp(NOW)}}, {"terminated": {"finishedAt": timestamp(NOW - 5)}}], NOW),
+        ([{"terminated": {"finishedAt": timestamp(NOW)}}, {"terminated": {"finishedAt": timestamp(NOW - 5)}}], NOW + 1),
         ([{"terminated": {"finishedAt": timestamp(NOW)}}, {"running": {}}], None),
         ([{"terminated": {"finishedAt": timestamp(NOW)}}, {"terminated": {"reason": "ContainerStatusUnknown"}}], None),
         ([{"terminated": {"finishedAt": None}}], None),

@@ -271,6 +271,8 @@ def test_a_sink_that_refuses_writes_is_not_called_ready() -> None:
         (spark_application("SUSPENDED"), (SparkPod("driver", "Running", terminated=False),), True),
         (spark_application("SUSPENDED"), (SparkPod("driver", "Running", terminated=True),), False),
         (spark_application("SUSPENDED"), (), False),
+        (spark_application("", age=30), (), True),
+        (spark_application("", age=300), (SparkPod("driver", "Pending", terminated=False),), True),
         ({}, (), False),
     ],
 )
@@ -285,6 +287,14 @@ def test_a_snapshot_that_still_runs_is_not_suspended(children: Any, pods: tuple[
     assert values["Progressing"].status is still
     assert ("SparkApplication is stopping" in values["Progressing"].message) is still
     assert "workers" not in values["Progressing"].message
+
+
+def test_without_a_spark_operator_there_is_nothing_to_suspend() -> None:
+    suspended = resource(recorded(), suspend=True, **SPARK)
+    found = world(suspended, children=spark_application("", age=300), pods=(), tunnel=READABLE)
+
+    assert decided("Suspended", found) == (True, Reason.SUSPEND_REQUESTED)
+    assert planned(found).wait is None
 
 
 def test_a_stream_that_stopped_at_its_end_time_is_not_called_terminated() -> None:
