@@ -325,30 +325,33 @@ class SyncTunnelClient:
     ) -> TunnelId:
         """See `TunnelClient.create_tunnel`."""
         message = messages.create_tunnel_request(table, name, tunnel_type, stream)
-        return TunnelId(self._call("CreateTunnel", message).tunnel_id)
+        answer, _ = self._call("CreateTunnel", message)
+        return TunnelId(answer.tunnel_id)
 
     def delete_tunnel(self, table: str, name: str, tunnel_id: TunnelId | None = None) -> None:
         """See `TunnelClient.delete_tunnel`."""
         message = pb.DeleteTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
-        self._call("DeleteTunnel", message)
+        _, response = self._call("DeleteTunnel", message)
+        _check_answered("DeleteTunnel", response)
 
     def list_tunnels(self, table: str) -> tuple[TunnelInfo, ...]:
         """See `TunnelClient.list_tunnels`."""
-        answer = self._call("ListTunnel", pb.ListTunnelRequest(table_name=table))
+        answer, response = self._call("ListTunnel", pb.ListTunnelRequest(table_name=table))
+        _check_answered("ListTunnel", response)
         return tuple(messages.tunnel_info_from_wire(tunnel) for tunnel in answer.tunnels)
 
     def describe_tunnel(self, table: str, name: str, tunnel_id: TunnelId | None = None) -> TunnelDescription:
         """See `TunnelClient.describe_tunnel`."""
         message = pb.DescribeTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
-        answer, response = self._caller.call(TUNNEL_OPERATIONS["DescribeTunnel"], message, retry=CALL_RETRY)
+        answer, response = self._call("DescribeTunnel", message)
         return messages.description_from_wire(answer, service_time(response))
 
     def close(self) -> None:
         """Close the transport."""
         self._caller.close()
 
-    def _call(self, name: str, message: Message) -> Any:
-        return self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_RETRY)[0]
+    def _call(self, name: str, message: Message) -> tuple[Any, HttpResponse]:
+        return self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_RETRY)
 
 
 def _check_answered(name: str, response: HttpResponse) -> None:
