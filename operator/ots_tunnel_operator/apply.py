@@ -153,10 +153,9 @@ class Applier:
     async def _scale_down(self) -> bool:
         name = names.deployment_name(self._resource.name)
         existing = await self._kube.get(DEPLOYMENT, self._resource.namespace, name)
-        if existing is None or not is_child(existing, DEPLOYMENT, self._resource.name, self._resource.uid):
+        if existing is None or existing["spec"].get("replicas") == 0:
             return False
-        if existing["spec"].get("replicas") == 0:
-            return False
+        self._refuse_foreign(existing, DEPLOYMENT)
         change = {"metadata": {"uid": _uid(existing)}, "spec": {"replicas": 0}}
         await self._kube.patch(DEPLOYMENT, self._resource.namespace, name, change)
         self._log(LogAction.SCALED_DOWN, kind=DEPLOYMENT.kind, child=name)
