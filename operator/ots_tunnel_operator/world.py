@@ -162,6 +162,8 @@ class Table:
     stream_retention_seconds: int | None = None
     stream_start: float | None = None
     """Time at which the stream was enabled last, by the service's clock, Unix seconds; None is unknown."""
+    created: float | None = None
+    """Time at which the table was created, by the service's clock, Unix seconds; None is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from ots_tunnel.endpoint import region_of
 from ots_tunnel.model import TunnelInfo
 from ots_tunnel_operator.assess.lag import NANOSECONDS
 from ots_tunnel_operator.times import parse_time, timestamp
-from ots_tunnel_operator.world import Missing, Tunnel, World
+from ots_tunnel_operator.world import Missing, Table, Tunnel, World
 
 #: Longest time of a creating call, seconds; a new table answers after up to a minute (docs/data-plane.md 2.4).
 CREATE_SECONDS = 150.0
@@ -59,6 +59,19 @@ def tunnel_record(info: TunnelInfo, recorded: Mapping[str, Any], endpoint: str) 
         "createdTime": timestamp(created),
         "expired": info.expired,
     }
+
+
+def is_created(recorded: Mapping[str, Any], found: Table, now: float) -> bool:
+    """Whether a table that exists at the recorded place is that of the recorded intent, as far as times tell.
+
+    Args:
+        recorded: status.destination as stored.
+        found: the table.
+        now: Unix seconds; in place of its creation where the service does not tell that.
+    """
+    if found.created is None:
+        return is_standing(recorded, now)
+    return is_standing(recorded, found.created, STANDING_SECONDS + SKEW_SECONDS)
 
 
 def is_recorded_at(recorded: Mapping[str, Any], endpoint: str) -> bool:

@@ -136,7 +136,12 @@ class SidesObserver:
             return None
         stream = found.stream
         retention = stream.expiration_hours * 3600 if stream.enabled and stream.expiration_hours else None
-        return Table(table_schema(found), stream_retention_seconds=retention, stream_start=stream.enabled_time)
+        return Table(
+            table_schema(found),
+            stream_retention_seconds=retention,
+            stream_start=stream.enabled_time,
+            created=None if found.created_us is None else found.created_us / 1e6,
+        )
 
     async def _described(self, instance: Instance, table: str, patience: Patience) -> TableDescription | None:
         """The description by the project's own client: the vendor's SDK would block one of a few threads."""

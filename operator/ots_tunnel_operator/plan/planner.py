@@ -48,7 +48,14 @@ from ots_tunnel.model import StreamConfig, TunnelType
 from ots_tunnel_operator.api.object import StreamWindow
 from ots_tunnel_operator.assess.adoption import wanted_stream
 from ots_tunnel_operator.assess.assessment import Assessment
-from ots_tunnel_operator.assess.creation import REPEAT_SECONDS, is_recorded_at, is_standing, tunnel_record, withdrawal
+from ots_tunnel_operator.assess.creation import (
+    REPEAT_SECONDS,
+    is_created,
+    is_recorded_at,
+    is_standing,
+    tunnel_record,
+    withdrawal,
+)
 from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.assess.lag import NANOSECONDS, is_initialised
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
@@ -67,7 +74,7 @@ from ots_tunnel_operator.plan.workers import consume, may_consume
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Missing, World
+from ots_tunnel_operator.world import Missing, Table, World
 
 #: Problems of a tunnel that no longer matter once it has delivered everything.
 TUNNEL_GONE = frozenset({Reason.TUNNEL_NOT_FOUND, Reason.TUNNEL_REPLACED, Reason.TUNNEL_EXPIRED})
@@ -165,12 +172,11 @@ def _destination_step(world: World, seen: Sight) -> Plan | None:
             return Plan((EnsureDestination(),), wait, again=True)
         ensure = EnsureDestination({"destination": withdrawal(recorded, intent, world.now)})
         return Plan((RecordStatus({"destination": intent}), ensure), wait, again=True)
-    if not world.resource.is_destination_recorded:
+    if isinstance(seen.destination, Table) and not world.resource.is_destination_recorded:
         wait = Wait(Reason.CREATING_DESTINATION, f"table {sink.table!r} exists in {sink.instance!r}")
         # one without a place is of an earlier release, which knew no other place
-        created = world.resource.is_destination_intended or (
-            bool(recorded.get("createIntentTime")) and not recorded.get("endpoint")
-        )
+        is_intended = world.resource.is_destination_intended or not recorded.get("endpoint")
+        created = is_intended and is_created(recorded, seen.destination, world.now)
         change = {"destination": place | {"ensuredTime": now, "createdByOperator": created}}
         # ensured once more: a new table may exist before it answers row calls (docs/data-plane.md 2.4)
         return Plan((EnsureDestination(), RecordStatus(change)), wait, again=True)

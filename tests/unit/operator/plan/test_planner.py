@@ -687,9 +687,26 @@ def test_a_gap_hides_no_problem_that_keeps_workers_from_being_created() -> None:
     ids=["of an earlier release", "elsewhere", "here"],
 )
 def test_a_table_that_was_meant_to_be_created_here_counts_as_created(place: dict[str, str], created: bool) -> None:
-    of = resource({"destination": place | {"createIntentTime": timestamp(NOW - 9)}})
+    assert created_here(place | {"createIntentTime": timestamp(NOW - 9)}, Table(COPY, empty=True)) is created
 
-    _, record = planned(world(of, tunnel=Missing(), destination=Table(COPY, empty=True), children={}, pods=())).actions
+
+@pytest.mark.parametrize(
+    ("age", "exists_for", "created"),
+    [(9, None, True), (604_800, None, False), (604_800, 604_800 - 9, True), (604_800, 9, False)],
+    ids=["now", "a week later", "then, and recorded a week later", "by somebody, a week later"],
+)
+def test_an_intent_makes_no_table_of_a_later_time_this_objects(age: int, exists_for: int | None, created: bool) -> None:
+    created_time = None if exists_for is None else NOW - exists_for
+    record = PLACE | {"createIntentTime": timestamp(NOW - age), "createdByOperator": True}
+
+    assert created_here(record, Table(COPY, empty=True, created=created_time)) is created
+
+
+def created_here(destination: dict[str, Any], found: Table) -> bool:
+    """Whether the record of a table that is found after an intent calls it created by this object."""
+    of = resource({"destination": destination})
+
+    _, record = planned(world(of, tunnel=Missing(), destination=found, children={}, pods=())).actions
 
     assert isinstance(record, RecordStatus)
-    assert record.change["destination"]["createdByOperator"] is created
+    return bool(record.change["destination"]["createdByOperator"])
