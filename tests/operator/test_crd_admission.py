@@ -13,7 +13,7 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from tests.support.endpoints import ACCEPTED, REFUSED
 from tests.support.kube.api_server import ROOT, ApiServer
 from tests.support.operator.objects import changed, tunnel_object
-from tests.support.operator.spec_values import ENDS, IMAGES, MOMENTS, NO_IMAGES, NO_MOMENTS
+from tests.support.operator.spec_values import ENDS, IMAGES, MOMENTS, NO_IMAGES, NO_MOMENTS, OLD_ENDS
 from tests.support.operator.statuses import complete_status
 
 pytestmark = pytest.mark.api
@@ -238,7 +238,7 @@ def test_a_time_of_a_stream_is_accepted_or_refused_as_the_model_does(api_server:
     for moment in ENDS:
         accepted(api_server, tunnel_object(source__tunnel__stream={"endTime": moment}))
         assert "spec.source.tunnel.stream.startTime: " in refusal(api_server, window(moment)), moment
-    for moment in NO_MOMENTS:
+    for moment in (*OLD_ENDS, *NO_MOMENTS):
         assert "spec.source.tunnel.stream.startTime: " in refusal(api_server, window(moment)), moment
         late = tunnel_object(source__tunnel__stream={"endTime": moment})
         assert "spec.source.tunnel.stream.endTime: " in refusal(api_server, late), moment

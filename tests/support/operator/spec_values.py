@@ -21,13 +21,20 @@ ENDS = (
     "9999-12-31T23:59:59.9999999+23:59",
 )
 
+#: Ends that the API server once took, in a field that is immutable: they are refused now, and read where they stand.
+OLD_ENDS = (
+    "0001-01-01T00:00:00Z",
+    "0999-12-31T12:00:00Z",
+    # the service would take it for no time
+    "1970-01-01T00:00:00Z",
+    "2026-01-31t12:00:00z",
+    "2026-01-31T12:00:00z",
+)
+
 #: Times that are refused.
 NO_MOMENTS = (
     "0000-01-01T00:00:00Z",
-    # the service would take it for no time
-    "1970-01-01T00:00:00Z",
     "2026-01-31T12:00:00",
-    "2026-01-31t12:00:00z",
     "2026-01-31T12:00:00x5Z",
     "2026-01-31T12:00:00.Z",
     "10000-01-01T00:00:00Z",

@@ -14,7 +14,7 @@ from ots_tunnel_operator.api.object import Condition, LagStatus, TablestoreTunne
 from ots_tunnel_operator.assess.adoption import wanted_stream
 from ots_tunnel_operator.manifests.worker_document import worker_config
 from tests.support.operator.objects import tunnel_object
-from tests.support.operator.spec_values import ENDS, IMAGES, MOMENTS, NO_IMAGES, NO_MOMENTS
+from tests.support.operator.spec_values import ENDS, IMAGES, MOMENTS, NO_IMAGES, NO_MOMENTS, OLD_ENDS
 from tests.support.operator.statuses import complete_status
 
 SPARK = {"engine__baseData": "Spark"}
@@ -101,6 +101,29 @@ def test_an_end_later_than_the_service_can_count_is_no_overflow(moment: str) -> 
     assert datetime(2262, 4, 11, tzinfo=UTC).timestamp() * 1e9 < wanted_stream(stream).end_offset_ns < 2**63
     assert stream.model_dump_json()
     assert dump_config(worker_config(of, "t"))
+
+
+@pytest.mark.parametrize("moment", OLD_ENDS)
+def test_an_end_that_was_taken_once_is_read(moment: str) -> None:
+    of = parsed(source__tunnel__type="Stream", source__tunnel__stream={"startFrom": "Latest", "endTime": moment})
+    stream = of.spec.source.tunnel.stream
+
+    assert stream is not None
+    # never 0, which would be no end
+    assert 0 < wanted_stream(stream).end_offset_ns < 2**62
+    assert stream.model_dump_json()
+    assert dump_config(worker_config(of, "t"))
+
+
+def test_a_start_of_lower_case_is_read_and_one_before_1971_is_not() -> None:
+    window = {"startFrom": "Timestamp", "startTime": "2026-01-31t12:00:00z"}
+    stream = parsed(source__tunnel__stream=window).spec.source.tunnel.stream
+
+    assert stream is not None
+    assert stream.start_time == datetime(2026, 1, 31, 12, tzinfo=UTC)
+    with pytest.raises(ValidationError, match="startTime"):
+        # on the wire it would be the latest position
+        parsed(source__tunnel__stream=window | {"startTime": "1970-01-01T00:00:00Z"})
 
 
 @pytest.mark.parametrize("moment", ENDS)
