@@ -14,7 +14,7 @@ from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import StreamWindow
 from ots_tunnel_operator.assess.lag import NANOSECONDS
-from ots_tunnel_operator.assess.snapshot import Snapshot
+from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot
 from ots_tunnel_operator.assess.verdict import was_behind
 from ots_tunnel_operator.diagnosis import RESET_HINT
 from ots_tunnel_operator.manifests.snapshot_document import destination_text
@@ -92,6 +92,8 @@ def _lost_table(world: World, snapshot: Snapshot) -> str:
         return ""
     # a table that was lost before, or that is new to this object, counts as lost until it has rows; otherwise the
     # rows may just not have been any
+    if is_to_copy_again(world, snapshot):
+        return ""
     if has_copied and found.empty is True and (is_new or was_behind(world.resource)):
         return "is empty, but Spark has copied existing rows"
     has_consumed = isinstance(world.tunnel, Tunnel) and has_moved(world.tunnel.description, world.tunnel.checkpoints)
@@ -101,12 +103,25 @@ def _lost_table(world: World, snapshot: Snapshot) -> str:
     return ""
 
 
+def is_to_copy_again(world: World, snapshot: Snapshot) -> bool:
+    """Whether a copy that an earlier object has begun left no row in its table: there were none, or it was emptied.
+
+    Nothing is lost by another copy, as long as nothing was consumed.
+    """
+    resource, found, progress = world.resource, world.destination, snapshot.progress
+    if not resource.undecided or resource.recorded_snapshot.get("state") == COMPLETED:
+        return False
+    if progress is None or not progress.done or not is_of_destination(world, snapshot):
+        return False
+    is_empty = isinstance(found, Table) and found.empty is True
+    tunnel = world.tunnel
+    return is_empty and isinstance(tunnel, Tunnel) and has_moved(tunnel.description, tunnel.checkpoints) is False
+
+
 def is_of_destination(world: World, snapshot: Snapshot) -> bool | None:
     """Whether the record of this copy is about the sink's table; None where there is none, or it names no table."""
-    sink, record = (
-        world.resource.spec.sink.tablestore,
-        world.child("ConfigMap", names.snapshot_name(world.resource.name)),
-    )
+    sink = world.resource.spec.sink.tablestore
+    record = world.child("ConfigMap", names.snapshot_name(world.resource.name))
     if sink is None or record is None or snapshot.progress is None:
         return None
     named = (record["metadata"].get("annotations") or {}).get(names.ANNOTATION_DESTINATION)

@@ -85,6 +85,8 @@ class Snapshot:
     finished: float | None = None
     """With DONE: time at which no write was possible any more, seconds since 1970."""
     problem: Problem | None = None
+    began: float | None = None
+    """When this copy was begun, perhaps by an earlier object of this name; None where it is not known."""
 
 
 def assess_snapshot(world: World, *, missing_seconds: float) -> Snapshot:
@@ -99,11 +101,12 @@ def assess_snapshot(world: World, *, missing_seconds: float) -> Snapshot:
     label, recorded = _label(world), world.resource.recorded_snapshot
     application, progress = _application(world), _progress(world, label)
     is_recorded = recorded.get("state") == COMPLETED and recorded.get("tunnelId") == label
-    is_copied = progress is not None and progress.complete
+    is_copied, began = progress is not None and progress.complete, _began(world)
 
     def snapshot(state: SnapshotState, message: str = "", finished: float | None = None) -> Snapshot:
         problem = _problem(world, state, message)
-        return Snapshot(state, label, application, progress, is_recorded or is_copied, message, finished, problem)
+        is_complete = is_recorded or is_copied
+        return Snapshot(state, label, application, progress, is_complete, message, finished, problem, began)
 
     if is_recorded:
         return snapshot(SnapshotState.NOT_NEEDED)
@@ -114,7 +117,7 @@ def assess_snapshot(world: World, *, missing_seconds: float) -> Snapshot:
         return snapshot(SnapshotState.AWAITING_STREAM, "waiting for the first token of every channel of the stream")
     if progress is not None and progress.complete:
         gate = find_closed_gate(
-            application, progress, world.spark_pods, now=world.now, deadlines=_deadlines(world), began=_began(world)
+            application, progress, world.spark_pods, now=world.now, deadlines=_deadlines(world), began=began
         )
         if gate is None:
             return snapshot(SnapshotState.DONE, finished=_now(world))

@@ -13,7 +13,8 @@ Theory of operation
                                             possible gap that a worker may refute is shown beside what follows
     6. something was not seen               as 5: what creates takes what was seen (`plan.sight`)
     7. destination gone or elsewhere        workers to 0, until none is left
-    8. destination not ensured              create it, or record that it exists
+    8. destination not ensured              create it, or record that it exists; the copy of an earlier object that
+                                            left no row in it begins anew (`plan.snapshot`)
     9. tunnel not recorded or initialised   create or adopt it, wait for its channels
     10. snapshot needed                     run it, wait, record it (`plan.snapshot`)
     11. no engine is Workers                Completed
@@ -69,7 +70,7 @@ from ots_tunnel_operator.plan.actions import (
     Wait,
 )
 from ots_tunnel_operator.plan.sight import Sight, look
-from ots_tunnel_operator.plan.snapshot import plan_snapshot, record_actions, suspend_snapshot
+from ots_tunnel_operator.plan.snapshot import copy_again, plan_snapshot, record_actions, suspend_snapshot
 from ots_tunnel_operator.plan.workers import consume, may_consume
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
@@ -99,7 +100,8 @@ def plan(world: World, assessment: Assessment, settings: Settings) -> Plan:
     if isinstance(seen, Wait):
         is_running = may_consume(world, assessment)
         return consume(world, assessment, settings, problem) if is_running else Plan(wait=seen, problem=problem)
-    unmade = _another_table(world, seen, assessment) or _destination_step(world, seen)
+    unmade = _another_table(world, seen, assessment) or copy_again(world, assessment.snapshot)
+    unmade = unmade or _destination_step(world, seen)
     unmade = unmade or _tunnel_step(world, seen, settings)
     if unmade is not None:
         return unmade

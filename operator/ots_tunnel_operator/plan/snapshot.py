@@ -9,6 +9,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.snapshot.record import PROGRESS_LABEL
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.assess.adoption import is_to_copy_again
 from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.spark_state import Application, AppState
@@ -51,6 +52,23 @@ def plan_snapshot(world: World, snapshot: Snapshot, settings: Settings) -> Plan:
 def _rests(application: Application | None) -> bool:
     """Whether an application does not go on, because it was suspended."""
     return application is not None and application.suspend and not application.state.terminal
+
+
+def copy_again(world: World, snapshot: Snapshot) -> Plan | None:
+    """Begin a copy anew whose table has no row; None where that need not be.
+
+    What the status has of its start outlasts the record: tasks of the former application may still write.
+    """
+    if not is_to_copy_again(world, snapshot):
+        return None
+    name = names.snapshot_name(world.resource.name)
+    actions: tuple[Action, ...] = ()
+    began = timestamp(snapshot.began if snapshot.began is not None else world.now)
+    start = {"application": name, "tunnelId": snapshot.label, "startedTime": began, "finishedTime": None}
+    if world.resource.recorded_snapshot.get("tunnelId") != snapshot.label:
+        actions = (RecordStatus({"snapshot": start}),)
+    wait = Wait(Reason.SNAPSHOT_RUNNING, "the destination is empty: every row is copied again")
+    return Plan((*actions, DeleteObject(CONFIG_MAP, name)), wait, again=True)
 
 
 def _preparation(world: World, label: str) -> tuple[Action, ...]:

@@ -10,6 +10,7 @@ import pytest
 from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, Checkpoint, Stage, StreamConfig, TunnelType
 from ots_tunnel_operator.assess.creation import REPEAT_SECONDS, SKEW_SECONDS, STANDING_SECONDS
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP
+from ots_tunnel_operator.manifests.snapshot_document import snapshot_progress_map
 from ots_tunnel_operator.plan import workers
 from ots_tunnel_operator.plan.actions import (
     ApplyObject,
@@ -26,6 +27,7 @@ from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, Sp
 from tests.support.operator.objects import EMULATOR
 from tests.support.operator.spark_worlds import (
     DRIVER,
+    NAME,
     READABLE,
     SPARK,
     progress_record,
@@ -499,6 +501,26 @@ def test_completion_is_recorded_before_workers_start() -> None:
 
     after = recorded(snapshot=dict(record.change["snapshot"]))
     assert steps(spark_world(children, after)) == ["ConfigMap/flights-copy-config", "Deployment/flights-copy"]
+
+
+def test_a_copy_that_left_no_row_in_its_table_begins_anew() -> None:
+    """An earlier object began it: there were no rows, or somebody has emptied the table; nothing was consumed."""
+    record = progress_record(1, 2)
+    of = resource({}, **SPARK)
+    applied = snapshot_progress_map(of.object, label=TUNNEL_ID)["metadata"]["annotations"]
+    record["ConfigMap", NAME]["metadata"] |= {"annotations": applied, "creationTimestamp": timestamp(NOW - 5000)}
+    found = world(of, tunnel=READABLE, children=record, destination=Table(COPY, empty=True), pods=())
+    start, deletion = planned(found).actions
+
+    # the start of the former application, whose tasks may still write
+    assert isinstance(start, RecordStatus)
+    assert start.change["snapshot"]["startedTime"] == timestamp(NOW - 5000)
+    assert deletion == DeleteObject(CONFIG_MAP, NAME)
+    crashed = replace(of, status=dict(start.change))
+    assert planned(replace(found, resource=crashed)).actions == (deletion,)
+    assert deletion not in planned(replace(found, resource=crashed, children={})).actions
+    for status in (recorded(), {"snapshot": {"tunnelId": TUNNEL_ID, "state": "Completed"}}):
+        assert deletion not in planned(replace(found, resource=replace(of, status=status))).actions
 
 
 def test_an_application_that_no_spark_operator_picks_up_is_reported() -> None:
