@@ -121,6 +121,21 @@ async def test_a_description_from_after_the_record_serves_no_longer_than_another
     assert cells_of(list(lifetime.changes(record(0, OLD), Limits(), arrived))) == ["c0", "c1"]
 
 
+async def test_a_description_that_takes_longer_than_it_serves_is_one() -> None:
+    """Tries that are repeated while the destination is busy may take minutes."""
+    table, clock = Table(), Clock()
+
+    async def slow() -> int:
+        clock.now += MAX_AGE + 10
+        return await table.describe()
+
+    lifetime = Lifetime(slow, clock, Omissions())
+    arrived = lifetime.now
+    await lifetime.renew(arrived)
+
+    assert cells_of(list(lifetime.changes(record(0, OLD), Limits(), arrived))) == ["c0"]
+
+
 async def test_descriptions_are_shared_and_spaced() -> None:
     table = Table()
     lifetime = await described(table)

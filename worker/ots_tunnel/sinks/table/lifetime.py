@@ -81,6 +81,7 @@ class Lifetime:
         self._omissions = omissions
         self._time_to_live = -1
         self._asked_at = float("-inf")
+        self._answered_at = float("-inf")
         self._begun = 0
         self._known = 0
         self._turn = asyncio.Lock()
@@ -113,7 +114,8 @@ class Lifetime:
 
     def check(self, record: Record, arrived: int) -> None:
         """Refuse to leave out a cell by a description that may be older than it; arguments as in `changes`."""
-        is_young = 0 <= self._clock() - self._asked_at < MAX_AGE
+        # since its answer: where each one takes longer than that, none would ever be young enough
+        is_young = 0 <= self._clock() - self._answered_at < MAX_AGE
         if is_young and (self._known > arrived or _commit_time(record) <= self._asked_at - CLOCK_MARGIN):
             return
         since = max(arrived, self._known)  # a description that is too old does not serve, whatever the mark
@@ -134,7 +136,7 @@ class Lifetime:
             self._begun += 1
             asked_at = self._clock()
             self._time_to_live = await self._describe()
-            self._asked_at, self._known = asked_at, self._begun
+            self._asked_at, self._answered_at, self._known = asked_at, self._clock(), self._begun
 
     async def revise(self, refusals: Sequence[Refusal]) -> list[Revision]:
         """What is to be sent again of refused changes, now that some of their cells have expired.
