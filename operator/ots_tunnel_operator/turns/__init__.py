@@ -27,6 +27,6 @@ wait for a thread hold few turns, and calls that wait for a turn hold no thread 
 Example: 120 objects, packets to their instance are dropped. Eight calls fail after 10 s; the ninth is the probe, fails
 after 10 s, and all others fail with it. From now on each pass waits for a probe. With an instance that answers each
 call in 0.2 s, CALLS at once are 40 calls a second, so 1,800 in the 45 s of a poll and a patient pass. A pass needs up
-to three, for tunnel, source table and destination. So 600 objects are observed in time; of 1,000 each is observed every
-75 s, and is Unknown from the end of its patience until then.
+to three, for tunnel, source table and destination. So 600 objects are observed in time; of 1,000 each is observed about
+every 50 s, in two passes, and is Unknown from the end of the first one until then.
 """
