@@ -73,7 +73,8 @@ def _tunnel(tunnel: Document) -> Document:
 
 def _names(scene: OperatorScene, instance: Document) -> dict[str, str]:
     """Map each value that differs between runs to its placeholder; longer values come first."""
-    names = {scene.endpoint: "ENDPOINT", scene.namespace: "NAMESPACE"}
+    address = scene.endpoint.split("://")[1]
+    names = {scene.endpoint: "ENDPOINT", address: "ADDRESS", scene.namespace: "NAMESPACE"}
     for tunnel in instance["tunnels"]:
         names[tunnel["id"]] = f"TUNNEL-{tunnel['name']}"
     for kind in KINDS:

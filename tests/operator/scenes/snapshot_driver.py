@@ -34,6 +34,7 @@ def finish_snapshot(scene: OperatorScene, kubeconfig: Path, folder: Path, name: 
         config.progress,
         now=lambda: ended,
         sleep=lambda seconds: None,
+        writer="driver",  # two runs are compared
     )
     record.load()
     client = SyncTableClient(scene.service.endpoint, config.source.instance, static_credentials(KEYS))
