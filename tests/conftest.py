@@ -35,9 +35,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_sessionfinish() -> None:
-    """Keep what was measured, whatever happens at the end of the process."""
-    save_measures()
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keep what one of several processes has measured, whatever happens at its end."""
+    if hasattr(session.config, "workerinput"):
+        save_measures()
 
 
 @pytest.fixture(scope="session", autouse=True)

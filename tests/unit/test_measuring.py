@@ -44,7 +44,7 @@ SETTINGS = """
 [run]
 parallel = true
 patch = subprocess
-include = */measured.py
+source_pkgs = measured, never_imported
 """
 
 
@@ -88,7 +88,7 @@ def test_only_the_block_is_left_out(tmp_path: Path) -> None:
 def test_what_a_killed_worker_has_measured_is_kept(tmp_path: Path) -> None:
     for name, text in (("test_here.py", SLOW_END), ("conftest.py", CONFTEST), (".coveragerc", SETTINGS)):
         (tmp_path / name).write_text(text)
-    (tmp_path / "pytest.ini").write_text("[pytest]")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nfilterwarnings = error")
     folder = Folder(tmp_path)
     folder.coverage("run", "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider")
     folder.coverage("combine", "-q")
