@@ -100,9 +100,12 @@ def plan(world: World, assessment: Assessment, settings: Settings) -> Plan:
     if isinstance(seen, Wait):
         is_running = may_consume(world, assessment)
         return consume(world, assessment, settings, problem) if is_running else Plan(wait=seen, problem=problem)
-    unmade = _another_table(world, seen, assessment) or copy_again(world, assessment.snapshot)
-    unmade = unmade or _destination_step(world, seen)
-    unmade = unmade or _tunnel_step(world, seen, settings)
+    unmade = (
+        _another_table(world, seen, assessment)
+        or copy_again(world, assessment.snapshot)
+        or _destination_step(world, seen)
+        or _tunnel_step(world, seen, settings)
+    )
     if unmade is not None:
         return unmade
     if assessment.snapshot.state is not SnapshotState.NOT_NEEDED:

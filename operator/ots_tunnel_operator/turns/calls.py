@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from ots_tunnel.errors import ReadTimeout
 from ots_tunnel.tables import POOL_THREADS
@@ -38,7 +38,9 @@ class Calls:
         self._turns = Turns(CALLS)
         self._blocking = Turns(BLOCKING_CALLS)
         self._circuit = Circuit()
-        self._parts: defaultdict[str, Circuit] = defaultdict(Circuit)
+        #: Those that a call asks for now. Tables and tunnels come and go, so only the silent ones are kept.
+        self._parts: WeakValueDictionary[str, Circuit] = WeakValueDictionary()
+        self._silent: dict[str, Circuit] = {}
 
     async def make(
         self,
@@ -63,17 +65,34 @@ class Calls:
             NoTurn: the instance answers others, but the patience has ended.
             Exception: the call's own errors.
         """
-        circuits = (self._circuit, self._parts[about]) if about else (self._circuit,)
-        while True:
-            # awaited without a turn: those behind await the same probe, and fail or go on together
-            for circuit in circuits:
-                await self._probed(circuit, patience)
-            async with AsyncExitStack() as held:
-                await self._take_turns(held, patience, blocks=blocks)
-                if all(circuit.admits for circuit in circuits):
-                    for circuit in circuits:
-                        held.enter_context(circuit.admitted())
-                    return await _within(seconds, call(), "no answer")
+        with self._part(about) as part:
+            circuits = (self._circuit,) if part is None else (self._circuit, part)
+            while True:
+                # awaited without a turn: those behind await the same probe, and fail or go on together
+                for circuit in circuits:
+                    await self._probed(circuit, patience)
+                async with AsyncExitStack() as held:
+                    await self._take_turns(held, patience, blocks=blocks)
+                    if all(circuit.admits for circuit in circuits):
+                        for circuit in circuits:
+                            held.enter_context(circuit.admitted())
+                        return await _within(seconds, call(), "no answer")
+
+    @contextmanager
+    def _part(self, about: str) -> Iterator[Circuit | None]:
+        """The circuit of a part of the instance; None without a name."""
+        if not about:
+            yield None
+            return
+        circuit = self._parts.get(about) or Circuit()
+        self._parts[about] = circuit
+        try:
+            yield circuit
+        finally:
+            if circuit.failure is None:
+                self._silent.pop(about, None)
+            else:
+                self._silent[about] = circuit
 
     async def _probed(self, circuit: Circuit, patience: Patience) -> None:
         with patience.waiting():

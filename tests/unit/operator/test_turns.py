@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import math
 from collections.abc import Awaitable, Callable
@@ -14,6 +15,7 @@ from ots_tunnel.errors import ConnectError, ReadTimeout, TransportError
 from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.tables import POOL_THREADS
 from ots_tunnel_operator.turns.calls import BLOCKING_CALLS, CALLS, Calls
+from ots_tunnel_operator.turns.circuit import Circuit
 from ots_tunnel_operator.turns.passes import PassTurn
 from ots_tunnel_operator.turns.queue import PATIENCE_SECONDS, NoTurn, Patience, Turns
 
@@ -439,6 +441,27 @@ async def test_a_table_whose_tunnel_calls_alone_are_silent_delays_no_other() -> 
     late = [(end - begun, error) for each in others for begun, end, error in each.passes if begun > known]
     assert {error for _, error in late} == {None}
     assert max(seconds for seconds, _ in late) <= 2
+
+
+async def test_only_what_is_silent_is_remembered_of_the_parts_of_an_instance() -> None:
+    """Tunnels come and go for as long as the operator runs."""
+    of, silent = calls(), Service()
+    before = circuits()
+    for number in range(50):
+        await of.make(10, Service(silent=False).call, Patience(), about=f"checkpoints of {number}")
+    assert circuits() == before
+
+    with pytest.raises(ReadTimeout):
+        await of.make(10, silent.call, Patience(), about="tunnels of orders")
+    assert circuits() == before + 1
+    silent.answer.set()
+    await of.make(10, silent.call, Patience(), about="tunnels of orders")
+    assert circuits() == before
+
+
+def circuits() -> int:
+    gc.collect()
+    return sum(isinstance(found, Circuit) for found in gc.get_objects())
 
 
 async def test_who_has_waited_longest_has_the_next_turn() -> None:
