@@ -11,6 +11,11 @@ def timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def exact_timestamp(seconds: float) -> str:
+    """Format seconds since 1970 as RFC 3339 in UTC with microseconds."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
 def parse_time(text: str | None) -> float | None:
     """Parse an RFC 3339 text into seconds since 1970; None for a missing or malformed text."""
     if not text:

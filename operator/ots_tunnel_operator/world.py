@@ -121,6 +121,11 @@ class Resource:
         """Whether status.destination says that the sink's table was to be created where the spec has it now."""
         return self._is_of_destination("createIntentTime")
 
+    @property
+    def destination_created(self) -> str | None:
+        """When the service created the recorded table, where the record is about the sink's table; None is unknown."""
+        return str(self.recorded_destination["createdTime"]) if self._is_of_destination("createdTime") else None
+
     def _is_of_destination(self, time: str) -> bool:
         """Whether status.destination has this time and names the sink's table, by whichever host of its instance."""
         sink, record = self.spec.sink.tablestore, self.recorded_destination

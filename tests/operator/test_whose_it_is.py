@@ -10,14 +10,14 @@ import pytest
 from ots_emulator import Emulator
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.model import TunnelType
+from ots_tunnel.model import Checkpoint, TunnelId, TunnelType
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel_operator import names
-from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, Manifest
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, TUNNEL, Manifest
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.runtime import Runtime
 from tests.operator.scenes.model_scene import ANY_VERSION, COPY, NAME, open_model_scene
-from tests.operator.scenes.pass_scene import KEYS, SETTINGS, fill
+from tests.operator.scenes.pass_scene import KEYS, SETTINGS, fill, table_admin
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -127,6 +127,47 @@ async def test_a_full_table_at_another_endpoint_is_refused(has_workers: bool) ->
             assert await scene.reason("SinkReady") == "DestinationNotEmpty"
             deployments = [found for key, found in scene.store.objects.items() if key[0] == "Deployment"]
             assert [found["spec"]["replicas"] for found in deployments] == ([0] if has_workers else [])
+
+
+@pytest.mark.parametrize("earlier", [False, True], ids=["recorded", "by an earlier release"])
+async def test_a_table_that_is_dropped_and_created_again_between_two_looks_is_told(earlier: bool) -> None:
+    async with open_model_scene() as scene:
+        await scene.create()
+        await scene.until(lambda: bool(scene.names("Deployment")))
+        before = (await scene.status())["destination"]["createdTime"]
+        if earlier:
+            await scene.kube.patch(
+                TUNNEL, "default", NAME, {"status": {"destination": {"createdTime": None}}}, "status"
+            )
+            await scene.steps(1)
+            assert (await scene.status())["destination"]["createdTime"] == before
+        await consume(scene.emulator, (await scene.status())["tunnel"]["id"])
+        admin = table_admin(scene.emulator)
+        admin.delete(COPY)
+        fill(scene.emulator, COPY, rows=1, deviation_seconds=ANY_VERSION)
+        await scene.steps(1)
+        # the last look is younger than Settings.look_seconds
+        assert await scene.reason("SinkReady") == "SinkAvailable"
+
+        (cache,) = scene.caches.values()
+        cache.sink.look_time = 0.0
+        await scene.steps(2)
+
+        assert await scene.reason("SinkReady") == "DestinationBehindTunnel"
+        (workers,) = (found for key, found in scene.store.objects.items() if key[0] == "Deployment")
+        assert workers["spec"]["replicas"] == 0
+
+
+async def consume(emulator: Emulator, tunnel: TunnelId) -> None:
+    """Read and checkpoint the first page of a channel, as a worker does."""
+    client = TunnelClient(emulator.endpoint, "demo", lambda: KEYS, AioTransport(emulator.endpoint))
+    worker = await client.connect(tunnel, 30, "worker")
+    (channel,) = await client.heartbeat(tunnel, worker, ())
+    stored = await client.get_checkpoint(tunnel, worker, channel.channel_id)
+    page = await client.read_records(tunnel, worker, channel.channel_id, stored.token)
+    moved = Checkpoint(page.next_token, stored.sequence_number + 1)
+    await client.checkpoint(tunnel, worker, channel.channel_id, moved)
+    await client.close()
 
 
 async def test_a_child_with_our_labels_and_without_our_owner_reference_is_not_ours() -> None:

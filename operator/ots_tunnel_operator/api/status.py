@@ -95,6 +95,8 @@ class DestinationStatus(ApiModel):
     """Whether the operator created the table for this object."""
     ensured_time: Time | None = None
     """Time at which the table was found compatible or was created."""
+    created_time: Time | None = None
+    """Time at which the service created the table; one with another time is another table."""
 
 
 class ChannelsStatus(ApiModel):

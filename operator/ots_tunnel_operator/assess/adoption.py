@@ -13,6 +13,7 @@ from ots_tunnel.model import StreamConfig, TunnelInfo, TunnelType
 from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import StreamWindow
+from ots_tunnel_operator.assess.creation import creation_text, is_recreated
 from ots_tunnel_operator.assess.lag import NANOSECONDS
 from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot
 from ots_tunnel_operator.assess.verdict import was_behind
@@ -32,20 +33,13 @@ def find_adoption_problem(world: World, snapshot: Snapshot) -> Problem | None:
     if not isinstance(world.tunnel, Tunnel):
         return None
     spec = world.resource.spec
-    # what this object found earlier proves nothing about a table that is new to it
-    first_time = world.resource.undecided or was_behind(world.resource)
     moved = has_moved(world.tunnel.description, world.tunnel.checkpoints)
     if not moved:
         return None
-    destination = world.destination
-    behind = isinstance(destination, Missing) or (
-        first_time and isinstance(destination, Table) and destination.empty is True
-    )
-    if spec.sink.tablestore is not None and behind:
-        found = "is missing" if isinstance(destination, Missing) else "is empty"
+    if spec.sink.tablestore is not None and (behind := _behind(world)):
         return Problem(
             Reason.DESTINATION_BEHIND_TUNNEL,
-            f"spec.sink.tablestore.table {spec.sink.tablestore.table!r} {found}, but tunnel "
+            f"spec.sink.tablestore.table {spec.sink.tablestore.table!r} {behind}, but tunnel "
             f"{spec.source.tunnel.name!r} was consumed before, so the copy would have holes: {RESET_HINT}",
             ("SinkReady",),
         )
@@ -64,6 +58,23 @@ def find_adoption_problem(world: World, snapshot: Snapshot) -> Problem | None:
             ("TunnelReady",),
         )
     return None
+
+
+def _behind(world: World) -> str:
+    """What tells that the destination lacks what was consumed; empty without such a sign."""
+    destination = world.destination
+    if isinstance(destination, Missing):
+        return "is missing"
+    if is_recreated(world):
+        # rows in it prove nothing: a worker or a task of Spark may have written them since
+        return _anew(world)
+    # what this object found earlier proves nothing about a table that is new to it
+    first_time = world.resource.undecided or was_behind(world.resource)
+    return "is empty" if first_time and isinstance(destination, Table) and destination.empty is True else ""
+
+
+def _anew(world: World) -> str:
+    return f"is another one than before: it was dropped, and created again at {creation_text(world.destination)}"
 
 
 def _lost_copy(world: World, snapshot: Snapshot) -> Problem | None:
@@ -94,11 +105,15 @@ def _lost_table(world: World, snapshot: Snapshot) -> str:
     # rows may just not have been any
     if is_to_copy_again(world, snapshot):
         return ""
+    if has_copied and is_recreated(world):
+        return f"{_anew(world)}, but Spark has copied existing rows into the former one"
     if has_copied and found.empty is True and (is_new or was_behind(world.resource)):
         return "is empty, but Spark has copied existing rows"
     has_consumed = isinstance(world.tunnel, Tunnel) and has_moved(world.tunnel.description, world.tunnel.checkpoints)
-    # a driver that has recorded nothing yet may be running all the same
-    if is_new and not has_consumed and is_of_destination(world, snapshot) is False:
+    # a driver that has recorded nothing yet may be running all the same; workers that have consumed since went to the
+    # table of the record, which another host leads to as well
+    is_same = is_of_destination(world, snapshot, is_by_name=bool(has_consumed))
+    if is_new and is_same is False:
         return "is another table than the one that Spark has copied existing rows into"
     return ""
 
@@ -118,14 +133,26 @@ def is_to_copy_again(world: World, snapshot: Snapshot) -> bool:
     return is_empty and isinstance(tunnel, Tunnel) and has_moved(tunnel.description, tunnel.checkpoints) is False
 
 
-def is_of_destination(world: World, snapshot: Snapshot) -> bool | None:
-    """Whether the record of this copy is about the sink's table; None where there is none, or it names no table."""
+def is_of_destination(world: World, snapshot: Snapshot, *, is_by_name: bool = False) -> bool | None:
+    """Whether the record of this copy is about the sink's table; None where there is none, or it names no table.
+
+    Args:
+        is_by_name: compare instance and table alone: the same ones elsewhere may be the table, moved by its owner.
+    """
     sink = world.resource.spec.sink.tablestore
     record = world.child("ConfigMap", names.snapshot_name(world.resource.name))
     if sink is None or record is None or snapshot.progress is None:
         return None
     named = (record["metadata"].get("annotations") or {}).get(names.ANNOTATION_DESTINATION)
-    return None if named is None else named == destination_text(sink)
+    if named is None:
+        return None
+    wanted = destination_text(sink)
+    return bool(_name(named) == _name(wanted) if is_by_name else named == wanted)
+
+
+def _name(destination: str) -> list[str]:
+    """Instance and table of a destination as a record names it."""
+    return destination.rsplit("/", 2)[-2:]
 
 
 def spec_mismatch(world: World, info: TunnelInfo) -> str | None:

@@ -23,7 +23,7 @@ from typing import Any
 from ots_tunnel.endpoint import region_of
 from ots_tunnel.model import TunnelInfo
 from ots_tunnel_operator.assess.lag import NANOSECONDS
-from ots_tunnel_operator.times import parse_time, timestamp
+from ots_tunnel_operator.times import exact_timestamp, parse_time, timestamp
 from ots_tunnel_operator.world import Missing, Table, Tunnel, World
 
 #: Longest time of a creating call, seconds; a new table answers after up to a minute (docs/data-plane.md 2.4).
@@ -107,6 +107,19 @@ def is_replaced(world: World) -> bool:
     """Whether the tunnel that was seen only has the name of the recorded one."""
     recorded, found = world.resource.recorded_tunnel.get("id"), world.tunnel
     return bool(recorded) and isinstance(found, Tunnel) and found.description.tunnel.tunnel_id != recorded
+
+
+def is_recreated(world: World) -> bool:
+    """Whether the destination that was seen only has the name of the recorded one: that was dropped."""
+    recorded, found = world.resource.destination_created, creation_text(world.destination)
+    return recorded is not None and found is not None and found != recorded
+
+
+def creation_text(destination: object) -> str | None:
+    """When the service created a table, as status.destination has it; None where there is none, or it is unknown."""
+    if not isinstance(destination, Table) or destination.created is None:
+        return None
+    return exact_timestamp(destination.created)
 
 
 def of_recorded(world: World) -> World:

@@ -99,9 +99,10 @@ class SidesObserver:
         try:
             if kept is not None:
                 return SideView(credentials, await self._still(instance, side, kept, world, patience))
-            table = await self._table(instance, spec.table, patience)
-            if table is None:
+            described = await self._described(instance, spec.table, patience)
+            if described is None:
                 return SideView(credentials, Missing())
+            table = _table(described)
             if empty_matters:
                 is_empty = partial(instance.tables.is_empty, spec.table, table.schema)
                 seconds, about = self._settings.call_seconds, f"rows of {spec.table}"
@@ -123,25 +124,14 @@ class SidesObserver:
         """The cached table; looked at again where the last look is Settings.look_seconds old."""
         if world.now - side.look_time < self._settings.look_seconds:
             return kept
-        if await self._described(instance, side.table_name, patience) is None:
+        found = await self._described(instance, side.table_name, patience)
+        if found is None:
             side.table = None
             return Missing()
         side.look_time = world.now
+        if (other := _table(found)).created != kept.created:
+            kept = side.table = other
         return kept
-
-    async def _table(self, instance: Instance, table: str, patience: Patience) -> Table | None:
-        """A table and the retention of its stream; None where the table does not exist."""
-        found = await self._described(instance, table, patience)
-        if found is None:
-            return None
-        stream = found.stream
-        retention = stream.expiration_hours * 3600 if stream.enabled and stream.expiration_hours else None
-        return Table(
-            table_schema(found),
-            stream_retention_seconds=retention,
-            stream_start=stream.enabled_time,
-            created=None if found.created_us is None else found.created_us / 1e6,
-        )
 
     async def _described(self, instance: Instance, table: str, patience: Patience) -> TableDescription | None:
         """The description by the project's own client: the vendor's SDK would block one of a few threads."""
@@ -165,6 +155,18 @@ class SidesObserver:
         if isinstance(found, Credentials):
             side.credentials = found
         return found
+
+
+def _table(found: TableDescription) -> Table:
+    """A table and the retention of its stream."""
+    stream = found.stream
+    retention = stream.expiration_hours * 3600 if stream.enabled and stream.expiration_hours else None
+    return Table(
+        table_schema(found),
+        stream_retention_seconds=retention,
+        stream_start=stream.enabled_time,
+        created=None if found.created_us is None else found.created_us / 1e6,
+    )
 
 
 def table_schema(found: TableDescription) -> TableSchema:

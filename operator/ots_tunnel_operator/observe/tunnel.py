@@ -11,6 +11,7 @@ from ots_tunnel.errors import ParameterInvalid, ResourceGone
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelDescription
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.completion import awaits_proof
+from ots_tunnel_operator.assess.creation import is_recreated
 from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.assess.snapshot import COMPLETED
 from ots_tunnel_operator.assess.verdict import was_behind
@@ -94,6 +95,7 @@ class TunnelObserver:
             return None
         if (
             world.resource.undecided
+            or is_recreated(world)
             or kept.description.tunnel.tunnel_id != recorded
             or not is_initialised(kept.description)
             or awaits_proof(world)
@@ -146,7 +148,7 @@ def _failure(error: Exception, world: World, cache: LoopCache) -> Failure:
 
 def _needs_checkpoints(world: World) -> bool:
     """Whether a decision depends on a moved tunnel or on the channels' tokens."""
-    if world.resource.undecided or was_behind(world.resource):
+    if world.resource.undecided or was_behind(world.resource) or is_recreated(world):
         return True
     return world.resource.spec.uses_spark and world.resource.recorded_snapshot.get("state") != COMPLETED
 

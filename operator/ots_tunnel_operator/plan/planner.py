@@ -8,11 +8,13 @@ Theory of operation
     2. spec.suspend                         workers to 0, the SparkApplication suspended; works in every state
     3. delivered earlier, tunnel now gone,  workers to 0, still Completed
        or the source where none is needed
-    4. a problem that workers would worsen  workers to 0 (`STOPS_WORKERS`)
-    5. another problem                      workers that run keep running as wanted; nothing new is created; a
+    4. a problem that workers would worsen  workers to 0, the SparkApplication suspended (`STOPS_WORKERS`)
+    5. another problem                      workers that run keep running as wanted, or as they are where the
+                                            destination is not the recorded one; nothing new is created; a
                                             possible gap that a worker may refute is shown beside what follows
     6. something was not seen               as 5: what creates takes what was seen (`plan.sight`)
-    7. destination gone or elsewhere        workers to 0, until none is left
+    7. destination gone, elsewhere, or      workers to 0, until none is left
+       created anew
     8. destination not ensured              create it, or record that it exists; the copy of an earlier object that
                                             left no row in it begins anew (`plan.snapshot`)
     9. tunnel not recorded or initialised   create or adopt it, wait for its channels
@@ -51,8 +53,10 @@ from ots_tunnel_operator.assess.adoption import wanted_stream
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.creation import (
     REPEAT_SECONDS,
+    creation_text,
     is_created,
     is_recorded_at,
+    is_recreated,
     is_standing,
     tunnel_record,
     withdrawal,
@@ -71,7 +75,7 @@ from ots_tunnel_operator.plan.actions import (
 )
 from ots_tunnel_operator.plan.sight import Sight, look
 from ots_tunnel_operator.plan.snapshot import copy_again, plan_snapshot, record_actions, suspend_snapshot
-from ots_tunnel_operator.plan.workers import consume, may_consume
+from ots_tunnel_operator.plan.workers import consume, leave, may_consume
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
@@ -79,6 +83,9 @@ from ots_tunnel_operator.world import Missing, Table, World
 
 #: Problems of a tunnel that no longer matter once it has delivered everything.
 TUNNEL_GONE = frozenset({Reason.TUNNEL_NOT_FOUND, Reason.TUNNEL_REPLACED, Reason.TUNNEL_EXPIRED})
+
+#: Fields of status.destination that hold for one table only, not for another one of its name.
+OF_TABLE = ("createIntentTime", "createdByOperator", "ensuredTime", "createdTime")
 
 
 def plan(world: World, assessment: Assessment, settings: Settings) -> Plan:
@@ -99,7 +106,7 @@ def plan(world: World, assessment: Assessment, settings: Settings) -> Plan:
     seen = look(world)
     if isinstance(seen, Wait):
         is_running = may_consume(world, assessment)
-        return consume(world, assessment, settings, problem) if is_running else Plan(wait=seen, problem=problem)
+        return consume(world, assessment, settings, problem) if is_running else leave(assessment, problem, seen)
     unmade = (
         _another_table(world, seen, assessment)
         or copy_again(world, assessment.snapshot)
@@ -123,10 +130,12 @@ def _with_problem(world: World, assessment: Assessment, settings: Settings, prob
     if assessment.was_completed and _is_read_no_more(world, problem):
         return Plan(_scale_down(assessment), completed=True)
     if problem.stops_workers:
-        return Plan(_scale_down(assessment), problem=problem, completed=assessment.was_completed)
+        # a task of Spark that goes on could write what makes a lost table look copied
+        suspension = suspend_snapshot(world, assessment.snapshot, settings) or ()
+        actions = (*_scale_down(assessment), *suspension)
+        return Plan(actions, problem=problem, completed=assessment.was_completed)
     if not may_consume(world, assessment):
-        # what was delivered stays delivered, whatever cannot be read now
-        return Plan(problem=problem, completed=assessment.was_completed)
+        return leave(assessment, problem)
     return consume(world, assessment, settings, problem)
 
 
@@ -141,21 +150,26 @@ def _scale_down(assessment: Assessment) -> tuple[Action, ...]:
 
 
 def _another_table(world: World, seen: Sight, assessment: Assessment) -> Plan | None:
-    """Stop the workers of a table that is gone, or was exchanged for one elsewhere, before another takes its place.
+    """Stop the workers of a table that is gone, or was exchanged for another, before that takes its place.
 
     One that goes on could checkpoint rows that only the former table has, after the tunnel was found unmoved. What the
     last of them checkpoints decides: a tunnel that has moved is not read into a new table.
     """
     sink, recorded = world.resource.spec.sink.tablestore, world.resource.recorded_destination
     is_elsewhere = bool(recorded.get("endpoint")) and not world.resource.is_destination_recorded
-    if sink is None or not (isinstance(seen.destination, Missing) or is_elsewhere):
+    is_anew = is_recreated(world)
+    if sink is None or not (isinstance(seen.destination, Missing) or is_elsewhere or is_anew):
         return None
-    if not assessment.deployed_replicas and not world.pods:
+    # nobody removes an evicted pod
+    alive = sum(pod.is_alive for pod in world.pods)
+    name = f"table {sink.table!r}"
+    if assessment.deployed_replicas or alive:
+        left = f"{name} is used when the workers of the former one have ended: {alive} pods are left"
+        return Plan(_scale_down(assessment), Wait(Reason.CREATING_DESTINATION, left))
+    if not is_anew:
         return None
-    left = (
-        f"table {sink.table!r} is used when the workers of the former one have ended: {len(world.pods)} pods are left"
-    )
-    return Plan(_scale_down(assessment), Wait(Reason.CREATING_DESTINATION, left))
+    forgotten = RecordStatus({"destination": dict.fromkeys(OF_TABLE)})
+    return Plan((forgotten,), Wait(Reason.CREATING_DESTINATION, f"{name} was created anew"), again=True)
 
 
 def _destination_step(world: World, seen: Sight) -> Plan | None:
@@ -170,7 +184,7 @@ def _destination_step(world: World, seen: Sight) -> Plan | None:
         wait = Wait(Reason.CREATING_DESTINATION, f"table {sink.table!r} is being created in {sink.instance!r}")
         # a new intent ends what was recorded of another place, or of a table that is gone
         is_found = bool(recorded.get("ensuredTime"))
-        stale = {"ensuredTime": None} if is_found else {}
+        stale = {"ensuredTime": None, "createdTime": None} if is_found else {}
         intent = place | stale | {"createIntentTime": now, "createdByOperator": True}
         is_intended = world.resource.is_destination_intended and not is_found
         if is_intended and is_standing(recorded, world.now, REPEAT_SECONDS):
@@ -182,7 +196,8 @@ def _destination_step(world: World, seen: Sight) -> Plan | None:
         # one without a place is of an earlier release, which knew no other place
         is_intended = world.resource.is_destination_intended or not recorded.get("endpoint")
         created = is_intended and is_created(recorded, seen.destination, world.now)
-        change = {"destination": place | {"ensuredTime": now, "createdByOperator": created}}
+        record = {"ensuredTime": now, "createdByOperator": created, "createdTime": creation_text(seen.destination)}
+        change = {"destination": place | record}
         # ensured once more: a new table may exist before it answers row calls (docs/data-plane.md 2.4)
         return Plan((EnsureDestination(), RecordStatus(change)), wait, again=True)
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.assess.assessment import Assessment
+from ots_tunnel_operator.assess.creation import is_recreated
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.manifests.worker_deployment import deployment
 from ots_tunnel_operator.manifests.worker_document import config_map, worker_config
@@ -15,10 +16,21 @@ from ots_tunnel_operator.world import World
 
 
 def may_consume(world: World, assessment: Assessment) -> bool:
-    """Whether workers were started before, so that a problem elsewhere is no reason to stop them."""
+    """Whether workers were started before, so that a problem elsewhere is no reason to stop them.
+
+    None is sent to a table that no look has found in order: the rows that it writes there would pass for the copy.
+    """
     recorded = bool(world.resource.recorded_tunnel.get("id"))
+    recorded = recorded and world.resource.is_destination_recorded and not is_recreated(world)
     not_copying = assessment.snapshot.state is SnapshotState.NOT_NEEDED
     return recorded and not_copying and (world.deployment is not None or _had_workers(world))
+
+
+def leave(assessment: Assessment, problem: Problem | None, wait: Wait | None = None) -> Plan:
+    """Leave the workers that run as they are: what they are told now might be wrong."""
+    # what was delivered stays delivered, whatever cannot be read now
+    completed = assessment.was_completed
+    return Plan(wait=wait, problem=problem, completed=completed, replicas=assessment.deployed_replicas)
 
 
 def _had_workers(world: World) -> bool:

@@ -8,7 +8,7 @@ from ots_tunnel.model import Stage
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.status import MAX_GAPS, MAX_SLOWEST, MAX_WORKERS
 from ots_tunnel_operator.assess.assessment import Assessment
-from ots_tunnel_operator.assess.creation import of_recorded, tunnel_record
+from ots_tunnel_operator.assess.creation import creation_text, of_recorded, tunnel_record
 from ots_tunnel_operator.assess.gaps import gap_documents
 from ots_tunnel_operator.assess.kept_reports import observed_time, shown
 from ots_tunnel_operator.assess.lag import (
@@ -49,7 +49,7 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
         "readyReplicas": sum(pod.ready for pod in pods),
         "selector": names.selector_text(world.resource.name),
         "tunnel": _tunnel(world),
-        "destination": world.resource.status.get("destination"),
+        "destination": _destination(world, assessment),
         "channels": _channels(world, plan, pods),
         "base": _base(world, assessment),
         "lag": None if plan.completed else _lag(world, assessment),
@@ -104,6 +104,19 @@ def _tunnel(world: World) -> Status | None:
         recorded["streamRetentionSeconds"] = world.source.stream_retention_seconds
     # an empty one is what a definition that lacks the fields keeps of a record
     return recorded if recorded or "tunnel" in world.resource.status else None
+
+
+def _destination(world: World, assessment: Assessment) -> Status | None:
+    """The record of the destination; one of an earlier release learns when its table was created.
+
+    While the table counts as lost it does not: what is there may be another one.
+    """
+    recorded: Status | None = world.resource.status.get("destination")
+    created = creation_text(world.destination)
+    is_certain = world.resource.is_destination_recorded and assessment.verdict is None
+    if not recorded or created is None or not is_certain or world.resource.destination_created is not None:
+        return recorded
+    return recorded | {"createdTime": created}
 
 
 def _channels(world: World, plan: Plan, pods: tuple[Pod, ...]) -> Status | None:

@@ -14,10 +14,12 @@ from ots_tunnel.model import ChannelId, ChannelStatus, Checkpoint, Stage, Stream
 from ots_tunnel_operator.diagnosis import Place, service_problem
 from ots_tunnel_operator.manifests.snapshot_document import snapshot_progress_map
 from ots_tunnel_operator.observe.access_key import read_credentials
+from ots_tunnel_operator.plan.actions import ApplyObject
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.report.status_change import is_urgent
 from ots_tunnel_operator.report.unobserved import unobserved_status
+from ots_tunnel_operator.times import exact_timestamp
 from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, Table, Tunnel, Unread, World
 from tests.support.operator.spark_worlds import NAME, READABLE, SPARK, progress_record, spark_application, spark_world
 from tests.support.operator.worlds import (
@@ -329,6 +331,40 @@ def test_a_destination_that_was_lost_stays_behind_until_it_has_rows_again() -> N
     assert assessed(world(of, tunnel=MOVED, destination=FULL)).problem is None
 
 
+OURS = recorded(destination=recorded()["destination"] | {"createdTime": exact_timestamp(NOW - 880.25)})
+AGAIN = Table(COPY, empty=False, created=NOW - 20)
+
+
+def test_rows_in_a_table_that_was_dropped_and_created_again_prove_nothing() -> None:
+    found = world(resource(OURS), tunnel=MOVED, destination=AGAIN)
+    ours = replace(found, destination=replace(AGAIN, created=NOW - 880.25))
+
+    assert (problem_of(found).reason, problem_of(found).stops_workers) == (Reason.DESTINATION_BEHIND_TUNNEL, True)
+    assert "created again at 2027-01-15T07:59:40.000000Z" in problem_of(found).message
+    # a verdict that was found before is refuted by the former table alone
+    behind = resource(verdict("DestinationBehindTunnel") | {"destination": OURS["destination"]})
+    assert problem_of(replace(found, resource=behind)).reason is Reason.DESTINATION_BEHIND_TUNNEL
+    assert assessed(ours).problem is None
+    assert assessed(replace(ours, resource=behind)).problem is None
+    # nothing was consumed, so nothing is lost
+    assert assessed(replace(found, tunnel=UNMOVED)).problem is None
+    elsewhere = OURS["destination"] | {"endpoint": "http://elsewhere:8080"}
+    assert assessed(replace(found, resource=resource(OURS | {"destination": elsewhere}))).problem is None
+
+
+def test_the_tasks_of_a_copy_do_not_refute_that_its_table_was_lost() -> None:
+    copying = progress_record(3, 8, age=5) | spark_application("RUNNING")
+    status = OURS | {"snapshot": {"tunnelId": TUNNEL_ID}}
+    lost = spark_world(copying, status, destination=Missing())
+    again = spark_world(copying, status | verdict_of(lost), destination=AGAIN)
+
+    for found in (lost, again):
+        assert problem_of(found).reason is Reason.DESTINATION_BEHIND_TUNNEL
+        (suspension,) = planned(found).actions
+        assert isinstance(suspension, ApplyObject)
+        assert suspension.manifest["spec"]["suspend"] is True
+
+
 def test_rows_in_a_table_that_was_only_intended_are_not_ours() -> None:
     intended = resource({"destination": recorded()["destination"] | {"ensuredTime": None}})
 
@@ -547,6 +583,23 @@ def test_an_empty_table_that_is_new_to_the_object_lacks_the_rows_that_spark_has_
     found = world(resource(status, **SPARK), tunnel=READABLE, children=progress_record(done, 2), destination=EMPTY)
 
     assert (problem_of(found).reason, problem_of(found).stops_workers) == (Reason.DESTINATION_BEHIND_TUNNEL, True)
+
+
+def test_another_table_than_the_one_of_a_copy_is_refused_after_workers_went_on_as_well() -> None:
+    record = progress_record(2, 2)
+    mine = snapshot_progress_map(resource(**SPARK).object, label=TUNNEL_ID)["metadata"]["annotations"]
+    moved = Tunnel(description(channel("c1", consumed=NOW - 5), kind=TunnelType.Stream), {ChannelId("c1"): FRESH})
+    found = world(resource(**SPARK), tunnel=moved, children=record, destination=FULL)
+
+    def with_record_of(old: str, new: str) -> World:
+        named = {key: value.replace(old, new) for key, value in mine.items()}
+        metadata = record["ConfigMap", NAME]["metadata"] | {"annotations": named}
+        return replace(found, children={("ConfigMap", NAME): record["ConfigMap", NAME] | {"metadata": metadata}})
+
+    other = with_record_of("flights_copy", "flights_of_yesterday")
+    assert problem_of(other).reason is Reason.DESTINATION_BEHIND_TUNNEL
+    # the same table by another way
+    assert assessed(with_record_of("127.0.0.1", "127.0.0.2")).problem is None
 
 
 def test_an_empty_table_at_another_endpoint_lacks_what_the_status_records_as_copied() -> None:

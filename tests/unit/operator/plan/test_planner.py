@@ -21,8 +21,9 @@ from ots_tunnel_operator.plan.actions import (
     ScaleDown,
     Wait,
 )
+from ots_tunnel_operator.plan.planner import OF_TABLE
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.times import exact_timestamp, timestamp
 from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, SparkPod, Table, Tunnel, Unread, World
 from tests.support.operator.objects import EMULATOR
 from tests.support.operator.spark_worlds import (
@@ -64,6 +65,24 @@ def test_a_tunnel_that_goes_after_everything_is_copied_is_no_problem(gone: str) 
     found = planned(world(of, tunnel=Missing() if gone == "vanished" else Tunnel(ended)))
 
     assert (found.completed, found.problem, found.actions) == (True, None, (ScaleDown(),))
+
+
+def test_a_table_that_was_created_anew_before_anything_was_consumed_is_a_new_destination() -> None:
+    ours = PLACE | {"ensuredTime": "t", "createdByOperator": True, "createdTime": exact_timestamp(NOW - 800)}
+    unmoved = Tunnel(description(base("b1"), stage=Stage.BASE), {ChannelId("b1"): FRESH})
+    now = world(resource(recorded(destination=ours)), tunnel=unmoved, destination=Table(COPY, created=NOW - 5.5))
+
+    assert steps(now) == ["ScaleDown"]
+    ended = replace(now, children=deployment(0), pods=())
+    (forgotten,) = planned(ended).actions
+    assert isinstance(forgotten, RecordStatus)
+    assert forgotten.change["destination"] == dict.fromkeys(OF_TABLE)
+    (_, record) = planned(replace(ended, resource=resource(recorded(destination=PLACE)))).actions
+    assert isinstance(record, RecordStatus)
+    assert record.change["destination"]["createdTime"] == exact_timestamp(NOW - 5.5)
+    assert record.change["destination"]["createdByOperator"] is False
+    # while the tunnel cannot be read, nobody knows whether anything was consumed
+    assert planned(replace(now, tunnel=BUSY)).actions == ()
 
 
 BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
@@ -166,6 +185,34 @@ def test_no_worker_of_the_former_table_is_left_when_another_one_is_used(
     ending = replace(now, children=deployment(0))
     assert (steps(ending), planned(ending).wait.reason) == ([], Reason.CREATING_DESTINATION)
     assert "EnsureDestination" in steps(replace(ending, pods=()))
+    # nobody removes an evicted pod
+    evicted = pod(ready=False, phase="Failed", message="Evicted")
+    assert "EnsureDestination" in steps(replace(ending, pods=(evicted,)))
+
+
+BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "503", ("SinkReady",)))
+
+
+@pytest.mark.parametrize(
+    ("before", "seen"),
+    [
+        (ELSEWHERE, {"destination": BUSY}),
+        (ELSEWHERE, {"sink_credentials": BUSY, "destination": Unread()}),
+        (ELSEWHERE, {"destination": Table(replace(COPY, max_versions=1), empty=False)}),
+        ({"destination": PLACE | {"createIntentTime": "t"}}, {"destination": Table(COPY, empty=True), "tunnel": BUSY}),
+    ],
+    ids=["unread", "without credentials", "unfit", "created anew, tunnel unread"],
+)
+def test_no_worker_is_sent_to_a_table_that_nobody_has_looked_at(before: dict[str, Any], seen: dict[str, Any]) -> None:
+    moved = Tunnel(description(channel("c1", consumed=NOW - 5)), {ChannelId("c1"): FRESH})
+    now = world(resource(recorded() | before), **{"tunnel": moved} | seen)
+
+    found = planned(now)
+    # the workers of the former table go on with it
+    assert (found.actions, found.replicas) == ((), 1)
+    assert found.problem is not None
+    assert found.problem.reason in {Reason.SERVICE_UNAVAILABLE, Reason.DESTINATION_INCOMPATIBLE}
+    assert planned(replace(now, children=deployment(0), pods=())).actions == ()
 
 
 @pytest.mark.parametrize(
