@@ -25,6 +25,7 @@ from tests.simulation.fleet import tables
 from tests.simulation.fleet.acts import KINDS, Kind, happen
 from tests.simulation.fleet.claims import Claims, condition
 from tests.simulation.fleet.endings.epilogues import Epilogues
+from tests.simulation.fleet.endings.exchanged import Exchanged
 from tests.simulation.fleet.endings.farewell import Farewell
 from tests.simulation.fleet.endings.forestalled import Forestalled
 from tests.simulation.fleet.endings.losses import RETENTION_HOURS, Losses
@@ -345,6 +346,7 @@ class Fleet(Telling):
         await self._stay_quiet()
         await self.epilogues.replace_tunnel()
         await self.losses.happen()
+        await Exchanged(self).happen()
         looking.cancel()
         await self._delete()
         self.losses.restore()

@@ -123,12 +123,7 @@ class Forestalled:
         return bool((status.get("destination") or {}).get("ensuredTime")) and self._fleet.tunnel() is not None
 
     def _create_table(self) -> None:
-        request = create_table_request(TABLE, max_versions=VERSIONS)
-        # it fits: nothing but its row speaks against it
-        request.table_options.deviation_cell_version_in_sec = ANY_VERSION_SECONDS
-        self._fleet.service.call(COPY, "CreateTable", request)
-        row = RowChange(Action.PUT, encode_row((("pk", THEIRS),), (Column("n", 1),)))
-        self._fleet.service.call(COPY, "BatchWriteRow", batch_write_request(TABLE, [row]))
+        create_their_table(self._fleet)
 
     def _is_table_theirs(self) -> bool:
         table = self._fleet.service.emulator.instances[COPY].tables.get(TABLE)
@@ -141,3 +136,13 @@ class Forestalled:
 
     def _is_tunnel_theirs(self) -> bool:
         return self._fleet.tunnel() is not None
+
+
+def create_their_table(fleet: Fleet) -> None:
+    """Create a table of the destination's name with a row of somebody else."""
+    request = create_table_request(TABLE, max_versions=VERSIONS)
+    # it fits: nothing but its row speaks against it
+    request.table_options.deviation_cell_version_in_sec = ANY_VERSION_SECONDS
+    fleet.service.call(COPY, "CreateTable", request)
+    row = RowChange(Action.PUT, encode_row((("pk", THEIRS),), (Column("n", 1),)))
+    fleet.service.call(COPY, "BatchWriteRow", batch_write_request(TABLE, [row]))

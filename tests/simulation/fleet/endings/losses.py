@@ -64,7 +64,7 @@ class Losses:
         fleet.story.tell("user", "deletes the source table")
         fleet.service.call(SOURCE, "DeleteTable", table_pb2.DeleteTableRequest(table_name=TABLE))
         self.is_table_gone = True
-        await self._expect({"TunnelNotFound"})
+        await self.expect({"TunnelNotFound"})
 
     async def _expire(self) -> None:
         fleet = self._fleet
@@ -74,7 +74,7 @@ class Losses:
         await asyncio.sleep(UNSEEN_SECONDS)
         fleet.story.tell("region", "the tunnel expires, and the operator does not reach the destination")
         fleet.tunnel().expired = True
-        await self._expect({"TunnelExpired"})
+        await self.expect({"TunnelExpired"})
 
     async def _lose_changes(self) -> None:
         fleet = self._fleet
@@ -90,11 +90,11 @@ class Losses:
         }
         await asyncio.sleep(RETENTION_HOURS * 3600 + 100)
         fleet.edit({"suspend": False})
-        await self._expect({"PossibleGap", "TunnelExpired"})
+        await self.expect({"PossibleGap", "TunnelExpired"})
         if fleet.stalled() == "PossibleGap":
             self._judge_gaps(lost)
 
-    async def _expect(self, reasons: set[str]) -> None:
+    async def expect(self, reasons: set[str]) -> None:
         """The status says so after a while and goes on saying so, and no worker runs or is wanted."""
         fleet, began = self._fleet, self._fleet.loop.now
         while fleet.loop.now < began + TOLD_SECONDS + LASTING_SECONDS:
