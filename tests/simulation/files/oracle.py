@@ -7,6 +7,9 @@ any other write, with `checkpoint` among its rules. Here are those that only fil
     order    the names of a channel's files, and the records in them, are in the order of their commits
     ahead    when a file of a stream is finished, no other one has a record behind the stored checkpoint
     twice    once everything is copied, no record is in two files
+
+Where somebody else has stored earlier checkpoints twice, records may be in two files, and files out of order: the file
+of the first replay may hold what lies between the two checkpoints, and no name tells that.
 """
 
 from __future__ import annotations
@@ -78,13 +81,18 @@ class PublishedFiles:
     def unfit(self) -> list[str]:
         """What is not as it has to be once everything is copied."""
         unfit = []
-        for key in self._history.last:
+        rewound = {row.change[0] for rows in self._files.values() for row in rows if self._is_rewound(row)}
+        for key in (key for key in self._history.last if key not in rewound):
             for kept in (self._numbers[key], self._existing[key]):
                 twice = [number for number, count in kept.items() if count > 1]
                 unfit += [f"{key}: {number} is in two files" for number in twice]
             if len(+self._existing[key]) > 1:
                 unfit.append(f"{key}: two files hold it as an existing row")
         return unfit + self._missing() + self._disorder()
+
+    def _is_rewound(self, row: Row) -> bool:
+        """Whether somebody else has stored checkpoints of a record's channel more than once."""
+        return self._delivery.overruled[row.channel] > 1
 
     def _missing(self) -> list[str]:
         history = self._history
@@ -112,7 +120,9 @@ class PublishedFiles:
             folders[path.parent].append(path)
         found = []
         for folder, paths in folders.items():
-            times = [row.time_us or 0 for path in sorted(paths) for row in self._files[path]]
+            times = [
+                row.time_us or 0 for path in sorted(paths) for row in self._files[path] if not self._is_rewound(row)
+            ]
             if any(later < earlier for earlier, later in pairwise(times)):
                 found.append(f"the files of {folder.name[:8]} are not in order")
         return found

@@ -115,7 +115,8 @@ class Delivery:
         #: Changes (key, number) that their last reader leaves out; an existing row has no number.
         self._left_out: set[tuple[str, int | None]] = set()
         #: Channels whose checkpoint somebody has stored who is no client.
-        self.overruled: set[str] = set()
+        #: Channel to how often somebody who is no client has stored a checkpoint of it.
+        self.overruled: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
 
     def take(self, entry: Entry) -> None:
@@ -149,7 +150,7 @@ class Delivery:
 
     def overrule(self, channel: str, token: str) -> None:
         """Somebody who is no client has stored a checkpoint."""
-        self.overruled.add(channel)
+        self.overruled[channel] += 1
         for client, opened in self._opened:
             if opened == channel and channel in self._durable:
                 self._given.setdefault((client, channel), self._durable[channel])

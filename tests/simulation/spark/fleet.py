@@ -16,6 +16,7 @@ from tests.simulation.fleet.acts import Kind, happen
 from tests.simulation.fleet.fleet import Fleet
 from tests.simulation.service import COPY, SOURCE, TABLE
 from tests.simulation.spark.acts import APPLICATION, SPARK_KINDS
+from tests.simulation.spark.attempt import LABEL
 from tests.simulation.spark.operator import SparkOperator
 from tests.simulation.spark.scenario import SparkScenario
 
@@ -47,8 +48,19 @@ class SparkFleet(Fleet):
 
     @property
     def is_at_rest(self) -> bool:
-        """As that of a fleet; an application whose operator is away still says what it did before."""
-        return super().is_at_rest and self.loop.now >= self.spark.away_until
+        """As that of a fleet; an application whose operator is away still says what it did before.
+
+        An executor that is shown as running on a lost node may still write.
+        """
+        return super().is_at_rest and self.loop.now >= self.spark.away_until and not self._is_executor_shown
+
+    @property
+    def _is_executor_shown(self) -> bool:
+        """Whether a pod of an application is shown as running."""
+        return any(
+            LABEL in (pod["metadata"].get("labels") or {}) and pod["status"]["phase"] == "Running"
+            for pod in self.store.all("Pod")
+        )
 
     @property
     def is_slow(self) -> bool:
