@@ -17,7 +17,7 @@ def draining(world: World, snapshot: Snapshot) -> str:
     found = []
     if any(pod.is_alive for pod in world.pods):
         found.append("workers are draining")
-    elif _is_deployed(world):
+    elif is_deployed(world):
         found.append("the workers' Deployment is not at 0 yet")
     application = snapshot.application
     runs = application is not None and not (application.state.terminal or application.state is AppState.SUSPENDED)
@@ -28,7 +28,7 @@ def draining(world: World, snapshot: Snapshot) -> str:
     return " and ".join(found)
 
 
-def _is_deployed(world: World) -> bool:
+def is_deployed(world: World) -> bool:
     """Whether the Deployment asks for workers, or its controller has not seen yet that it no longer does."""
     found = world.deployment
     if found is None:

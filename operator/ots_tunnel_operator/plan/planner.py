@@ -61,7 +61,7 @@ from ots_tunnel_operator.assess.creation import (
     tunnel_record,
     withdrawal,
 )
-from ots_tunnel_operator.assess.draining import draining
+from ots_tunnel_operator.assess.draining import draining, is_deployed
 from ots_tunnel_operator.assess.lag import NANOSECONDS, is_initialised
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.plan.actions import (
@@ -163,7 +163,7 @@ def _another_table(world: World, seen: Sight, assessment: Assessment) -> Plan | 
     # nobody removes an evicted pod
     alive = sum(pod.is_alive for pod in world.pods)
     name = f"table {sink.table!r}"
-    if assessment.deployed_replicas or alive:
+    if is_deployed(world) or alive:
         left = f"{name} is used when the workers of the former one have ended: {alive} pods are left"
         return Plan(_scale_down(assessment), Wait(Reason.CREATING_DESTINATION, left))
     if not is_anew:
