@@ -1,7 +1,9 @@
 """One attempt of an application: a driver and its executors, which copy splits as `ots_tunnel.spark.driver` does.
 
 The record of progress is the real one; tasks are a model. A task reads the rows of its split, works for a while, and
-sends them; what was sent takes effect within the write deadline, also when its pod has been killed meanwhile. A node
+sends them; what was sent takes effect within the write deadline, also when its pod has been killed meanwhile. Rows are
+cut into the real changes, and a request holds so few cells that most rows need several; the later ones of a row follow
+the first at once, if the task still runs. A node
 that is lost takes the object of a pod away, and not its process: an executor goes on until the deadline of its split, a
 driver runs its job as long as the record lets it. The API server answers no pod whose object is gone.
 """
@@ -21,6 +23,9 @@ from ots_tunnel.errors import OwnershipLost, ServerUnavailable, ServiceError, Tu
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key
 from ots_tunnel.protocol.plainbuffer.tags import HEADER
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks.grouping import Limits
+from ots_tunnel.sinks.table.row_change import Omissions, changes_of
 from ots_tunnel.snapshot.document import ProgressConfig
 from ots_tunnel.snapshot.splits import SplitList, freeze
 from ots_tunnel.spark.progress import ProgressRecord
@@ -40,6 +45,8 @@ LABEL = "sparkoperator.k8s.io/app-name"
 #: Inner bounds of the splits.
 BOUNDS = ("k03", "k06", "k12")
 EXECUTORS = 2
+#: Most that one request holds.
+LIMITS = Limits(max_rows=4, max_cells=2)
 
 
 class ModelConfigMaps:
@@ -235,9 +242,12 @@ class Attempt:
             if loop.now >= begun + SPLIT_DEADLINE - deadline:
                 self._fleet.story.tell(pod, "split %d was not copied in time", split)
                 return False
-            effect = asyncio.Event()
-            loop.after(self._chance.uniform(0, deadline), self._take_effect, rows[start : start + 4], effect)
+            effect, pieces = asyncio.Event(), [_pieces(row) for row in rows[start : start + 4]]
+            first = [changes[0] for changes in pieces]
+            loop.after(self._chance.uniform(0, deadline), self._take_effect, first, effect)
             await effect.wait()
+            for change in (change for changes in pieces for change in changes[1:]):
+                self._write_rows([change])
         return True
 
     def _rows(self, split: int) -> Iterator[bytes]:
@@ -248,15 +258,14 @@ class Attempt:
             if edges[split] <= key[0].decode() < edges[split + 1]:
                 yield image
 
-    def _take_effect(self, rows: list[bytes], effect: asyncio.Event) -> None:
-        self._fleet.judge_copy(len(rows))
-        changes = [
-            RowChange(Action.PUT, bytes((HEADER,)) + image if isinstance(HEADER, int) else HEADER + image)
-            for image in rows
-        ]
+    def _take_effect(self, changes: list[RowChange], effect: asyncio.Event) -> None:
+        self._fleet.judge_copy(len(changes))
+        self._write_rows(changes)
+        effect.set()
+
+    def _write_rows(self, changes: list[RowChange]) -> None:
         if changes and COPY in self._fleet.service.emulator.instances:
             self._fleet.service.call(COPY, "BatchWriteRow", batch_write_request(TABLE, changes))
-        effect.set()
 
     # Pods
 
@@ -311,3 +320,9 @@ class Attempt:
                 task.cancel()
         if asyncio.current_task() is not self._driving:
             self._driving.cancel()
+
+
+def _pieces(image: bytes) -> list[RowChange]:
+    """The changes that write one row, in their order."""
+    record = Record(Action.PUT, HEADER + image)
+    return [change.row for change in changes_of(record, LIMITS, Omissions(), None, may_overlap=True)]

@@ -104,9 +104,38 @@ def test_rows_with_too_many_cells_go_out_in_pieces() -> None:
     wide = row(1, *(Column(f"c{i:03}", i, 1000 + v) for i in range(500) for v in range(3)))
 
     assert list(copy(destination).run(batches((0, wide), (0, b"")))) == [(0, 2, 0)]
-    assert [change.action for change in destination.written] == [Action.PUT, Action.UPDATE]
+    assert [change.action for change in destination.written] == [Action.UPDATE, Action.UPDATE]
     cells = [column for change in destination.written for column in decode_row(change.body).columns]
     assert cells == list(decode_row(wide).columns)
+
+
+def stored_cells(changes: Sequence[RowChange]) -> set[Column]:
+    """Cells of one row after these changes."""
+    cells: set[Column] = set()
+    for change in changes:
+        columns = set(decode_row(change.body).columns)
+        cells = columns if change.action is Action.PUT else cells | columns
+    return cells
+
+
+def test_an_earlier_attempt_that_writes_late_takes_no_cell_of_a_wide_row_away() -> None:
+    wide = row(1, *(Column(f"c{i:04}", i, 1000) for i in range(1500)))
+    earlier, later = Destination(), Destination()
+    for destination in (earlier, later):
+        list(copy(destination).run(batches((0, wide), (0, b""))))
+
+    for sent in range(1, len(earlier.written) + 1):
+        # its executor is killed, or its fence closes, after some of its changes
+        assert stored_cells([*later.written, *earlier.written[:sent]]) == set(decode_row(wide).columns)
+
+
+def test_an_earlier_attempt_with_a_shorter_time_to_live_takes_no_cell_away() -> None:
+    old, new = Column("old", 1, int((NOW - 7 * 86_400) * 1000)), Column("new", 2, int(NOW * 1000))
+    earlier, later = Destination(time_to_live=86_400), Destination()
+    for destination in (earlier, later):
+        list(copy(destination).run(batches((0, row(1, new, old)), (0, b""))))
+
+    assert stored_cells([*later.written, *earlier.written]) == {old, new}
 
 
 def test_cells_past_their_lifetime_are_left_out() -> None:
@@ -116,7 +145,8 @@ def test_cells_past_their_lifetime_are_left_out() -> None:
     rows = ((0, row(1, new, old)), (0, b""), (1, row(2, new)), (1, b""), (2, row(3, old, old)), (2, b""))
     assert list(copy(destination).run(batches(*rows))) == [(0, 1, 1), (1, 1, 0), (2, 1, 2)]
 
-    assert decode_row(destination.written[0].body).columns == (new,)
+    assert [decode_row(change.body).columns for change in destination.written] == [(new,), (new,), ()]
+    assert [change.action for change in destination.written] == [Action.UPDATE, Action.PUT, Action.PUT]
 
 
 @pytest.mark.parametrize("raised", [-1, 8 * 86_400])

@@ -9,6 +9,12 @@ omissions; if cells live longer by now, it fails, and is started again.
 
 Fencing by time (docs/architecture.md rule 4): a task sends nothing later than its start + deadline - D. A task that
 was paused longer fails and is retried, so it cannot overwrite changes that the workers write after the snapshot.
+
+Nothing keeps two attempts of one split apart: Spark starts a task again as soon as its executor seems lost, while the
+earlier attempt, or a request of it, is still under way. The later attempt may have reported the split by then. So a
+change of either one must do no harm after any change of the other. A put of all cells does none: what the source changed
+between both reads is in the stream, and is repeated. A put of some cells of a row would remove the remaining ones for
+good. Such rows go out as updates.
 """
 
 from __future__ import annotations
@@ -182,8 +188,8 @@ class SplitWriter:
 
         for body in rows.of_split():
             # A row of the source equals the result of a put of all its cells (docs/architecture.md 4.1).
-            limit_ms = expired_before_ms(self._time_to_live, self._now())
-            yield from changes_of(Record(Action.PUT, body), self._limits, self._omissions, limit_ms)
+            record, limit_ms = Record(Action.PUT, body), expired_before_ms(self._time_to_live, self._now())
+            yield from changes_of(record, self._limits, self._omissions, limit_ms, may_overlap=True)
 
 
 class _Rows:

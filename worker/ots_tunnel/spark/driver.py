@@ -41,7 +41,8 @@ Failures, by priority:
 
 Example: 5 splits are frozen, splits 0 and 3 are recorded, the driver pod is evicted. The new driver loads the record,
 finds 5 splits with the bitmap 0b01001, and runs a job over 1, 2 and 4. Rows of split 1 that the first driver had
-already written are written again: puts with versions are idempotent.
+already written are written again: puts of whole rows and updates, both with versions, are idempotent. A task of the
+first driver may even write beside the new one (`copying`).
 
 Exit codes: 0 every split is recorded as done, 1 the snapshot can be tried again, 2 the document or the pod is wrong.
 """

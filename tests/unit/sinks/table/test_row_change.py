@@ -63,6 +63,24 @@ def test_too_many_cells_become_a_put_and_updates(action: Action) -> None:
     assert {piece.key for piece in pieces} == {pieces[0].key}
 
 
+def test_beside_another_writer_only_a_put_of_a_whole_row_is_a_put() -> None:
+    old, new = Column("a", 1, 999), Column("b", 2, 1000)
+    many = tuple(Column(f"c{number}", number, 1000) for number in range(8))
+
+    def actions(*columns: Column, expired_before_ms: int | None = None) -> list[Action]:
+        limits = Limits(200, 4_000_000, 7)
+        changes = changes_of(
+            record_of(Action.PUT, *columns), limits, Omissions(), expired_before_ms, may_overlap=True
+        )
+        return [change.row.action for change in changes]
+
+    assert actions(*many[:7]) == actions(*many[:7], expired_before_ms=1000) == [Action.PUT]
+    assert actions(*many) == [Action.UPDATE, Action.UPDATE]
+    assert actions(old, new, expired_before_ms=1000) == [Action.UPDATE]
+    # nothing is left to update, but the row is there
+    assert actions(old, expired_before_ms=1000) == actions() == [Action.PUT]
+
+
 @settings(deadline=None)
 @given(sizes=st.lists(st.integers(1, 900), min_size=1, max_size=30), max_bytes=st.integers(1100, 3000))
 def test_pieces_fit_a_request_and_hold_every_cell_in_order(sizes: list[int], max_bytes: int) -> None:

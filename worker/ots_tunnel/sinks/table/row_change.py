@@ -5,6 +5,9 @@ The row of a record without its extension is the body of a write (docs/architect
     an update without cells              changes nothing and would be refused: left out
     too many cells or bytes in a row     a put of the first cells, then updates of the same key
     a cell past the time to live         would be refused: left out
+
+Such a put removes what another writer of the same record has stored. Where a key may have two writers at a time, a put
+that is not whole goes out as updates only, which repeat each other (`may_overlap`).
 """
 
 from __future__ import annotations
@@ -84,6 +87,8 @@ def changes_of(
     omissions: Omissions,
     expired_before_ms: int | None,
     before_omission: Callable[[], None] = _allowed,
+    *,
+    may_overlap: bool = False,
 ) -> Iterator[Change]:
     """Make the row changes of one record, in the order in which they have to be applied.
 
@@ -92,6 +97,8 @@ def changes_of(
         omissions: counts what is left out.
         expired_before_ms: see the function of this name.
         before_omission: called before an expired cell is left out; may raise.
+        may_overlap: whether another writer may repeat the record at the same time. A put that needs several changes,
+            or loses cells, then becomes updates: cells of the row that the record does not have stay.
 
     Raises:
         CodecError: the record is malformed.
@@ -110,7 +117,7 @@ def changes_of(
     if len(cells) < len(span.cells):
         before_omission()
         omissions.expired_cells += len(span.cells) - len(cells)
-    yield from _pieces(record, span, cells, limits, omissions)
+    yield from _pieces(record, span, cells, limits, omissions, may_overlap=may_overlap)
 
 
 def has_expired(change: Change, expired_before_ms: int) -> bool:
@@ -162,12 +169,15 @@ def _unexpired(cells: Sequence[CellSpan], expired_before_ms: int | None) -> Sequ
 
 
 def _pieces(
-    record: Record, span: RowSpan, cells: Sequence[CellSpan], limits: Limits, omissions: Omissions
+    record: Record, span: RowSpan, cells: Sequence[CellSpan], limits: Limits, omissions: Omissions, *, may_overlap: bool
 ) -> Iterator[Change]:
     action = record.action
     if not cells and action is Action.UPDATE:
         omissions.empty_updates += 1
         return
+    # without a cell there is nothing to update, but the row has to be there
+    if may_overlap and cells and _end_of_piece(cells, 0, len(span.key), limits) < len(span.cells):
+        action = Action.UPDATE
     start = 0
     while start < len(cells) or start == 0:
         end = _end_of_piece(cells, start, len(span.key), limits)
