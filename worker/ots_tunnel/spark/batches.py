@@ -27,6 +27,25 @@ def read_pages(
         following = page.next_start
 
 
+def pages_of_all_versions(
+    client: SyncTableClient, table: str, start: PrimaryKey, end: PrimaryKey, max_versions: int
+) -> Iterator[RangePage]:
+    """Every page from `start` to `end`, again as long as the table keeps more versions than were asked for.
+
+    A table may be told to keep more versions while it is copied, and older versions of its rows are in no stream. A row
+    that was read before that was whole; one that was read later may not be. So the table is described after the rows.
+
+    Args:
+        max_versions: versions that the table kept when the job was planned.
+    """
+    while True:
+        yield from read_pages(client, table, start, end, max_versions)
+        found = client.describe_table(table).max_versions
+        if found <= max_versions:
+            return
+        max_versions = found
+
+
 def raw_batches(index: int, pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
     """Rows as bytes, each with a PlainBuffer header, then an empty row that marks the end of the split."""
     from ots_tunnel.protocol.plainbuffer.offsets import split_rows

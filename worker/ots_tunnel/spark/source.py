@@ -27,6 +27,8 @@ conversion is BIGINT to DOUBLE.
 Raw mode is lossless. Its schema is `split BIGINT, row BINARY`; `row` is one PlainBuffer row with its header and every
 version of every cell, in the form that a write takes (`ots_tunnel.protocol.plainbuffer.codec.decode_row` reads it). The
 last row of each split has an empty `row`: it proves that the split was read to its end, even if the split is empty.
+Every version is one of those that the table keeps when the query is planned. If it keeps more by the end of a split,
+the snapshot's tasks get the rows of that split again, with all of them.
 
 docs/architecture.md 7 says where each part runs. The client retries calls, Spark retries tasks; both read again.
 """
@@ -43,7 +45,7 @@ from pyspark.sql.types import StructType
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import KeyType, PrimaryKey
-from ots_tunnel.spark.batches import raw_batches, read_pages, typed_batches
+from ots_tunnel.spark.batches import pages_of_all_versions, raw_batches, read_pages, typed_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -190,7 +192,8 @@ class TablestoreReader(DataSourceReader):  # type: ignore[misc]  # pyspark has n
         assert isinstance(partition, SplitPartition)
         client = self._options.client()
         try:
-            pages = read_pages(client, self._options.table, partition.start, partition.end, partition.max_versions)
+            read = pages_of_all_versions if self._options.splits_directory else read_pages
+            pages = read(client, self._options.table, partition.start, partition.end, partition.max_versions)
             yield from raw_batches(partition.value, pages) if self._options.raw else typed_batches(self._columns, pages)
         finally:
             client.close()
