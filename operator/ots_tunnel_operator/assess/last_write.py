@@ -8,14 +8,16 @@ node is away, or Pending where it was lost early, and one without a node stays P
 
 D alone is enough after the last end, of the application and its pods, where every pod has a terminated container status
 with its time. An executor that was cut off from its driver may outlive the application, and write. It may also outlive
-its pod's object and all that tells of it: the Spark operator lists at most 1,000 executors, and counts attempts anew
+its pod's object and all that tells of it: the Spark operator lists only executors with a number up to 1,000, so that a
+copy with as many has no short wait, and counts attempts anew
 after an edit of the application. Hence the copy's only run is one whose application was never edited, was submitted
 once, and was created with the record of the copy, which outlives every application and every object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ots_tunnel.snapshot.record import CUT_OFF_SECONDS, SnapshotProgress
@@ -25,6 +27,10 @@ from ots_tunnel_operator.world import SparkPod
 
 #: Seconds after the start of a copy within which its first application is created; no task runs as early as that.
 FIRST_SECONDS = 10.0
+
+#: Number of an executor from which on the Spark operator may not list it (its `MaxTrackedExecutorPerApp`).
+MAX_LISTED = 1000
+_EXECUTOR = re.compile(r"\bexec-([0-9]+)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +87,18 @@ def last_write(
         return recorded + longest
     ends = {pod.name: pod.ended for pod in pods if pod.ended is not None}
     ended = max(recorded, app.ended, *ends.values())
-    if not app.pods or not app.pods | {pod.name for pod in pods} <= ends.keys():
+    known = app.pods | {pod.name for pod in pods}
+    if not app.pods or not known <= ends.keys() or _may_be_unlisted(known):
         return ended + longest
     # Pods of earlier attempts are deleted: their tasks started before the last submission. So are those of an earlier
     # application of this copy, which somebody has deleted, alone or with its object.
     is_unchanged = app.attempts <= 1 and app.generation <= 1
     is_first = is_unchanged and (began is None or app.created <= began + FIRST_SECONDS)
-    earlier = app.submitted + longest if not is_first and app.submitted is not None else 0.0
+    earlier = 0.0 if is_first else (ended if app.submitted is None else app.submitted) + longest
     return max(ended + deadlines.write, earlier)
+
+
+def _may_be_unlisted(pods: Collection[str]) -> bool:
+    """Whether there were so many executors that the application may not list every one."""
+    numbers = [int(found[1]) for found in map(_EXECUTOR.search, pods) if found is not None]
+    return len(pods) >= MAX_LISTED or max(numbers, default=0) >= MAX_LISTED

@@ -32,8 +32,8 @@ stop. The application's state alone proves nothing: an application that ended we
 The plan records DONE in the status; workers start in a later pass, when case 1 applies.
 
 Numbers: 600 s split deadline (docs/architecture.md rule 4); 120 s for a driver that is cut off; D = (heartbeat timeout
-- interval) / 3, 16.7 s by default; 60 s until an application without any sign of life means that no Spark operator is
-installed (Settings).
+- interval) / 3 when the driver started, which its record tells, 16.7 s by default; 60 s until an application without
+any sign of life means that no Spark operator is installed (Settings).
 
 Example, with defaults. The tunnel has its tokens at 12:00:00 and the application is applied. The driver records the
 last of 8 splits at 12:10:00 and ends at 12:10:05. Every pod shows a terminated container: the last gate opens 16.7 s
@@ -46,7 +46,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.fence import write_deadline
 from ots_tunnel.model import Stage
 from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel.protocol.token import is_stream_token
@@ -67,6 +66,9 @@ COMPLETED = "Completed"
 #: Seconds after its start by which a task's last write is over (docs/architecture.md rule 4); the rendered
 #: document sets no other.
 SPLIT_DEADLINE = SplitsConfig().deadline_seconds
+
+#: The longest D that a driver's document may have, seconds: for the record of a driver that did not write it.
+LONGEST_WRITE_DEADLINE = SPLIT_DEADLINE / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,8 @@ def assess_snapshot(world: World, *, missing_seconds: float) -> Snapshot:
     if not world.resource.spec.uses_spark:
         return Snapshot(SnapshotState.NOT_NEEDED)
     label, recorded = _label(world), world.resource.recorded_snapshot
-    application, progress = _application(world), _progress(world, label)
+    application, found = _application(world), _record(world)
+    progress = found if isinstance(found, SnapshotProgress) and found.label == label else None
     is_recorded = recorded.get("state") == COMPLETED and recorded.get("tunnelId") == label
     is_copied, began = progress is not None and progress.complete, _began(world)
 
@@ -117,13 +120,14 @@ def assess_snapshot(world: World, *, missing_seconds: float) -> Snapshot:
         return snapshot(SnapshotState.AWAITING_STREAM, "waiting for the first token of every channel of the stream")
     if progress is not None and progress.complete:
         gate = find_closed_gate(
-            application, progress, world.spark_pods, now=world.now, deadlines=_deadlines(world), began=began
+            application, progress, world.spark_pods, now=world.now, deadlines=_deadlines(progress), began=began
         )
         if gate is None:
             return snapshot(SnapshotState.DONE, finished=_now(world))
         return snapshot(SnapshotState.SETTLING, f"all {progress.total} splits are done; {gate}")
     state = _state_while_copying(world, application, missing_seconds)
-    return snapshot(state, _message_while_copying(state, application, progress))
+    share = _share(progress, found if isinstance(found, CodecError) else None)
+    return snapshot(state, _message_while_copying(state, application, share))
 
 
 def _now(world: World) -> float:
@@ -146,17 +150,15 @@ def _application(world: World) -> Application | None:
     return None if found is None else read_application(found)
 
 
-def _progress(world: World, label: str) -> SnapshotProgress | None:
-    """The progress record of this copy; None where there is none or it is damaged."""
+def _record(world: World) -> SnapshotProgress | CodecError | None:
+    """The progress record, of whichever copy; its damage, which proves no split as done; None where there is none."""
     record = world.child("ConfigMap", names.snapshot_name(world.resource.name))
     if record is None:
         return None
     try:
-        progress = read_progress(record)
-    except CodecError:
-        # without a readable record nothing proves that a split is done
-        return None
-    return progress if progress.label == label else None
+        return read_progress(record)
+    except CodecError as damage:
+        return damage
 
 
 def _began(world: World) -> float | None:
@@ -192,9 +194,9 @@ def _stream_is_readable(world: World) -> bool:
     )
 
 
-def _deadlines(world: World) -> Deadlines:
-    settings = world.resource.spec.worker_settings
-    write = write_deadline(settings.heartbeat_timeout_seconds, settings.heartbeat_interval_seconds)
+def _deadlines(progress: SnapshotProgress) -> Deadlines:
+    """Bounds of this copy's tasks: they keep the D of their driver, whatever the object says since."""
+    write = LONGEST_WRITE_DEADLINE if progress.write_deadline is None else progress.write_deadline
     return Deadlines(SPLIT_DEADLINE, write)
 
 
@@ -208,10 +210,15 @@ def _state_while_copying(world: World, app: Application | None, missing_seconds:
     return WHILE_COPYING[app.state]
 
 
-def _message_while_copying(state: SnapshotState, app: Application | None, progress: SnapshotProgress | None) -> str:
-    share = "the splits are not listed yet"
-    if progress is not None and progress.total is not None:
-        share = f"{progress.done} of {progress.total} splits are done"
+def _share(progress: SnapshotProgress | None, damage: CodecError | None) -> str:
+    if damage is not None:
+        return f"the progress record is damaged ({damage})"
+    if progress is None or progress.total is None:
+        return "the splits are not listed yet"
+    return f"{progress.done} of {progress.total} splits are done"
+
+
+def _message_while_copying(state: SnapshotState, app: Application | None, share: str) -> str:
     if app is None:
         return "the SparkApplication is being created"
     match state:

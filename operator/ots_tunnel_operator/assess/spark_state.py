@@ -53,6 +53,7 @@ class Application:
     submitted: float | None
     """Latest submission of the last attempt."""
     attempts: int
+    """Submissions, the failed ones included: one that failed may have made a driver."""
     pods: frozenset[str]
     """Names of all pods of the last attempt, including deleted ones."""
     suspend: bool = False
@@ -74,7 +75,7 @@ def read_application(app: Mapping[str, Any]) -> Application:
         created=parse_time(app["metadata"].get("creationTimestamp")) or 0.0,
         ended=latest_time(status.get("terminationTime")),
         submitted=latest_time(status.get("lastSubmissionAttemptTime")),
-        attempts=int(status.get("executionAttempts") or 0),
+        attempts=max(int(status.get(field) or 0) for field in ("executionAttempts", "submissionAttempts")),
         pods=frozenset(executors) | (frozenset({driver}) if driver else frozenset()),
         suspend=bool((app.get("spec") or {}).get("suspend")),
         generation=int(app["metadata"].get("generation") or 1),

@@ -232,7 +232,9 @@ def _snapshot(world: World, assessment: Assessment) -> Status | None:
     if not recorded:
         return None
     if (progress := assessment.snapshot.progress) is not None and progress.total is not None:
-        recorded["omittedCells"] = progress.omitted
+        recorded.pop("omittedCells", None)
+        if progress.omitted is not None:
+            recorded["omittedCells"] = progress.omitted
     if recorded.get("state") != COMPLETED:
         application = assessment.snapshot.application
         recorded.pop("state", None)

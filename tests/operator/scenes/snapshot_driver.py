@@ -35,6 +35,7 @@ def finish_snapshot(scene: OperatorScene, kubeconfig: Path, folder: Path, name: 
         now=lambda: ended,
         sleep=lambda seconds: None,
         writer="driver",  # two runs are compared
+        write_deadline=config.write_deadline_seconds,
     )
     record.load()
     client = SyncTableClient(scene.service.endpoint, config.source.instance, static_credentials(KEYS))

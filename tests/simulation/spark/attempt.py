@@ -181,7 +181,15 @@ class Attempt:
         config = ProgressConfig.model_validate(document["progress"], by_alias=True, by_name=False)
         clock = self._fleet.service.clock.now
         calls, loop = ModelConfigMaps(self._fleet, self._is_known), self._fleet.loop
-        record = ProgressRecord(calls, config, clock, lambda seconds: None, lambda: loop.now, f"driver {self._uid}")
+        record = ProgressRecord(
+            calls,
+            config,
+            clock,
+            lambda seconds: None,
+            lambda: loop.now,
+            f"driver {self._uid}",
+            write_deadline=document["writeDeadlineSeconds"],
+        )
         record.load()
         if record.splits is None:
             bounds = tuple(encode_primary_key((("pk", bound),)) for bound in BOUNDS)

@@ -22,7 +22,13 @@ Children = dict[tuple[str, str], Any]
 
 
 def progress_record(
-    done: int, total: int, label: str = TUNNEL_ID, *, age: float = 900, omitted: int | None = None
+    done: int,
+    total: int,
+    label: str = TUNNEL_ID,
+    *,
+    age: float = 900,
+    omitted: int | None = None,
+    write_deadline: float | None = 16.667,
 ) -> Children:
     """The progress record of a copy; `age` is the seconds since the driver's last write."""
     items = {SPLITS_KEY: "eA==", DONE_KEY: base64.b64encode(bytes([2**done - 1])).decode()}
@@ -30,6 +36,8 @@ def progress_record(
     data = {"total": str(total), "done": str(done), "label": label, "updated": timestamp(NOW - age)}
     if omitted is not None:
         data["omittedCells"] = str(omitted)
+    if write_deadline is not None:
+        data["writeDeadlineSeconds"] = str(write_deadline)
     return {("ConfigMap", NAME): {"metadata": metadata, "binaryData": items, "data": data}}
 
 

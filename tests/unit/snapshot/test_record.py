@@ -30,6 +30,8 @@ def test_bits_beyond_the_end_and_missing_bytes_are_ignored() -> None:
         ({"total": "0"}, {}, "data.total"),
         ({"total": "2", "updated": "yesterday"}, {}, "data.updated"),
         ({"total": "2", "updated": "2026-01-01T00:00:00+00:00"}, {"done.bitmap": "%%"}, "done.bitmap"),
+        ({"total": "2", "updated": "2026-01-01T00:00:00+00:00", "omittedCells": "-1"}, {}, "data.omittedCells"),
+        ({"total": "2", "updated": "2026-01-01T00:00:00+00:00", "writeDeadlineSeconds": "nan"}, {}, "writeDeadline"),
     ],
 )
 def test_damaged_records_are_refused(data: dict[str, str], binary: dict[str, str], message: str) -> None:

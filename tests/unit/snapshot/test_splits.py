@@ -20,6 +20,7 @@ from ots_tunnel.snapshot.splits import (
     deserialise,
     freeze,
     merge,
+    most_splits,
     serialise,
     split_list,
 )
@@ -132,3 +133,12 @@ def test_damaged_lists_are_refused(payload: bytes) -> None:
 def test_indexes_outside_the_list_are_refused() -> None:
     with pytest.raises(IndexError, match="split 3 of 3"):
         numbered(3).split(3)
+
+
+@pytest.mark.parametrize(
+    ("units", "most"),
+    # tables of 16 MiB, 1 TB, 2 TB and 10 TB in units of 16 MiB
+    [(1, 4_000), (59_604, 4_000), (119_209, 7_450), (596_046, 20_000)],
+)
+def test_tables_whose_splits_would_be_large_have_more_of_them(units: int, most: int) -> None:
+    assert most_splits(units, 16_777_216) == most

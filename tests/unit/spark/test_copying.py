@@ -181,7 +181,7 @@ def test_a_task_that_was_paused_too_long_sends_nothing() -> None:
     destination = Destination(on_write=pause)
     rows = [(0, row(i)) for i in range(600)] + [(0, b"")]
 
-    with pytest.raises(OwnershipLost, match="within 600 s"):
+    with pytest.raises(OwnershipLost, match=r"split 0: .* within 600 s: .* with 200 row changes written"):
         list(copy(destination, clock).run(batches(*rows, size=64)))
     assert len(destination.written) == 200
 

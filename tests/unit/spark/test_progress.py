@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import random
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -41,10 +44,15 @@ def new_record(
 ) -> Any:
     config_map_server.make(PATH)
 
-    def make(label: str = "tunnel-1") -> ProgressRecord:
+    def make(label: str = "tunnel-1", write_deadline: float = 16.7) -> ProgressRecord:
         config = ProgressConfig(namespace="shop", config_map="orders-snapshot", label=label)
         return ProgressRecord(
-            ConfigMaps(cluster_access, "shop"), config, now=lambda: 1_700_000_000.5, sleep=pauses.append, clock=clock
+            ConfigMaps(cluster_access, "shop"),
+            config,
+            now=lambda: 1_700_000_000.5,
+            sleep=pauses.append,
+            clock=clock,
+            write_deadline=write_deadline,
         )
 
     return make
@@ -63,8 +71,77 @@ def test_a_restarted_driver_resumes(new_record: Any, config_map_server: ConfigMa
 
     assert second.splits == SPLITS
     assert second.done == {0, 3, 9}
-    assert read_progress(config_map_server.maps[PATH]) == SnapshotProgress("tunnel-1", 3, 10, 1_700_000_000.5)
+    assert read_progress(config_map_server.maps[PATH]) == SnapshotProgress("tunnel-1", 3, 10, 1_700_000_000.5, 0, 16.7)
     assert config_map_server.tokens == {"Bearer secret-token"}
+
+
+def test_the_record_names_the_longest_write_deadline_of_its_drivers(
+    new_record: Any, config_map_server: ConfigMapServer
+) -> None:
+    first = new_record(write_deadline=20)
+    first.load()
+    first.freeze(SPLITS, serialise(SPLITS))
+    for split, (deadline, longest) in enumerate([(96.6667, 96.667), (5, 96.667)]):
+        driver = new_record(write_deadline=deadline)
+        driver.load()
+        driver.mark({split: 0})
+        assert read_progress(config_map_server.maps[PATH]).write_deadline == longest
+
+
+def test_cells_that_an_earlier_release_did_not_count_stay_unknown(
+    new_record: Any, config_map_server: ConfigMapServer
+) -> None:
+    first = new_record()
+    first.load()
+    first.freeze(SPLITS, serialise(SPLITS))
+    first.mark({0: 3})
+    assert read_progress(config_map_server.maps[PATH]).omitted == 3
+    del config_map_server.maps[PATH]["data"]["omittedCells"]
+
+    second = new_record()
+    second.load()
+    second.mark({1: 4})
+
+    assert second.omitted is None
+    assert read_progress(config_map_server.maps[PATH]).omitted is None
+
+
+class RefusingApi:
+    """Answers reads; refuses writes, as an API server whose store has no space left."""
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self._stored: dict[str, Any] = {"metadata": {"name": "x", "labels": {PROGRESS_LABEL: "t"}}}
+
+    def get(self, name: str) -> dict[str, Any]:
+        return dict(json.loads(json.dumps(self._stored)))
+
+    def replace(self, config_map: dict[str, Any]) -> dict[str, Any]:
+        if self.is_full:
+            raise ServerUnavailable("InternalError", "database space exceeded", http_status=500)
+        self._stored = config_map
+        return self.get("x")
+
+
+def test_writes_that_are_refused_for_long_take_no_memory() -> None:
+    api, config = RefusingApi(), ProgressConfig(namespace="shop", config_map="x", label="t")
+    record = ProgressRecord(api, config, sleep=lambda seconds: None, write_deadline=16.7)
+    record.load()
+    splits = SplitList(("k",), tuple(random.Random(n).randbytes(60) for n in range(999)))
+    payload = serialise(splits)
+    record.freeze(splits, payload)
+    api.is_full = True
+
+    tracemalloc.start()
+    try:
+        for _ in range(40):
+            with pytest.raises(ServerUnavailable):
+                record.mark({0: 0})
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert kept < 6 * len(payload)
 
 
 def test_the_record_keeps_foreign_labels_and_items(new_record: Any, config_map_server: ConfigMapServer) -> None:
@@ -105,7 +182,7 @@ def test_items_of_an_older_copy_are_ignored(new_record: Any, config_map_server: 
 
     shorter = SplitList(("k",), ())
     record.freeze(shorter, serialise(shorter))
-    assert read_progress(config_map_server.maps[PATH]) == SnapshotProgress("tunnel-1", 0, 1, 1_700_000_000.5)
+    assert read_progress(config_map_server.maps[PATH]) == SnapshotProgress("tunnel-1", 0, 1, 1_700_000_000.5, 0, 16.7)
 
 
 def test_a_relabelled_record_is_not_complete() -> None:

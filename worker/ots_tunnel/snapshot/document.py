@@ -40,7 +40,7 @@ class SplitsConfig(ConfigModel):
 
     bytes_per_split: int = Field(default=16_777_216, ge=1_048_576)
     """Size of a split by the service's estimate; 1048576 is the service's minimum. Splits are larger if the table
-    would have more than 4000."""
+    would have more than 4000, or 20000 of more than 256 MiB."""
     deadline_seconds: float = Field(default=600, ge=10)
     """Seconds after its start when the last write of a task must be over; an older task fails and is retried."""
 

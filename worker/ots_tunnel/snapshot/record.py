@@ -8,7 +8,9 @@ The ConfigMap is `<name>-snapshot` (docs/architecture.md 3.3):
     binaryData["done.bitmap"]         finished splits: split i is bit i % 8 of byte i // 8
     data["total"]                     number of splits
     data["done"]                      number of finished splits, for display; the bitmap decides
-    data["omittedCells"]              cells of finished splits that are past the destination's time to live
+    data["omittedCells"]              cells of finished splits that are past the destination's time to live; missing
+                                      where a release that did not count them has finished a split
+    data["writeDeadlineSeconds"]      the longest D of the drivers that wrote this; a driver keeps its own until it ends
     data["writer"]                    random name of the driver that wrote this
     data["updated"]                   time of this write by the driver's clock, ISO 8601
 """
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,8 +33,10 @@ PROGRESS_LABEL = "ots-tunnel.dev/tunnel-id"
 #: Keys of `binaryData`.
 SPLITS_KEY, DONE_KEY = "splits.json.gz", "done.bitmap"
 
-#: Key of `data`.
-OMITTED_KEY = "omittedCells"
+#: Keys of `data`.
+OMITTED_KEY, WRITE_DEADLINE_KEY = "omittedCells", "writeDeadlineSeconds"
+
+_SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 #: Seconds after the deletion of its pod within which a driver may still start tasks. A driver that the record does not
 #: confirm ends its job before that; whoever waits for the last write of a copy waits so much longer for its tasks.
@@ -43,14 +48,16 @@ class SnapshotProgress:
     """Progress of a snapshot.
 
     `total` is None until the split list is frozen: unknown, not 0. `updated` is the time of the driver's last write,
-    Unix seconds; it is None while `total` is. `omitted` counts cells of finished splits.
+    Unix seconds; it is None while `total` is. `omitted` counts cells of finished splits, and `write_deadline` is the
+    longest D of their tasks, seconds; None where a release that did not record them wrote.
     """
 
     label: str
     done: int
     total: int | None
     updated: float | None = None
-    omitted: int = 0
+    omitted: int | None = None
+    write_deadline: float | None = None
 
     @property
     def complete(self) -> bool:
@@ -76,19 +83,35 @@ def read_progress(config_map: Mapping[str, Any]) -> SnapshotProgress:
     except ValueError as error:
         raise CodecError(f"data.updated: a time was expected: {error}") from error
     done = len(done_splits(binary_item(config_map, DONE_KEY), int(total)))
-    return SnapshotProgress(label, done, int(total), updated, omitted_cells(config_map))
+    return SnapshotProgress(label, done, int(total), updated, omitted_cells(config_map), longest_deadline(config_map))
 
 
-def omitted_cells(config_map: Mapping[str, Any]) -> int:
-    """Cells that finished splits left out; 0 in a record of a release that did not count them.
+def omitted_cells(config_map: Mapping[str, Any]) -> int | None:
+    """Cells that finished splits left out; None in a record of a release that did not count them.
 
     Raises:
         CodecError: the item is no number.
     """
-    found = (config_map.get("data") or {}).get(OMITTED_KEY, "0")
+    found = (config_map.get("data") or {}).get(OMITTED_KEY)
+    if found is None:
+        return None
     if not found.isdecimal():
         raise CodecError(f"data.{OMITTED_KEY}: a number of cells was expected, found {found!r}")
     return int(found)
+
+
+def longest_deadline(config_map: Mapping[str, Any]) -> float | None:
+    """The longest D of the record's drivers, seconds; None in a record of a release that did not write it.
+
+    Raises:
+        CodecError: the item is no number of seconds.
+    """
+    found = (config_map.get("data") or {}).get(WRITE_DEADLINE_KEY)
+    if found is None:
+        return None
+    if _SECONDS.fullmatch(found) is None:
+        raise CodecError(f"data.{WRITE_DEADLINE_KEY}: a number of seconds was expected, found {found!r}")
+    return float(found)
 
 
 def binary_item(config_map: Mapping[str, Any], key: str) -> bytes:

@@ -14,9 +14,10 @@ INF_MAX. A boundary is a PlainBuffer primary key, which is lossless for every ke
     freeze        merges neighbours until the list fits into the record, and serialises it
     serialise     gzip of {"version": 1, "columns": [...], "boundaries": [base64, ...]}; equal lists give equal bytes
 
-Two limits, in this order: at most `MAX_SPLITS` (4,000) splits, because each is a task of one Spark job and the driver
-keeps all of them in memory; at most `MAX_BYTES` (900,000) bytes of compressed list, because a ConfigMap holds 1 MiB of
-decoded data, and the bitmap and the other items need room as well.
+Two limits, in this order: at most `MAX_SPLITS` (4,000) splits, because each is a task of one Spark job, and the whole
+list is written with every progress; more of them, up to `MAX_LARGE_SPLITS` (20,000), where splits would be larger than
+`LARGE_SPLIT_BYTES` (256 MiB), because a task has ten minutes for its split; at most `MAX_BYTES` (900,000) bytes of
+compressed list, because a ConfigMap holds 1 MiB of decoded data, and the bitmap and the other items need room as well.
 
 Example: a table with the key column `id` and the split points 100 and 200 has the boundaries (id=100), (id=200) and
 the splits [INF_MIN, 100), [100, 200), [200, INF_MAX). Merged to 2 splits it has the boundary (id=100).
@@ -40,6 +41,8 @@ from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, encode_pri
 
 #: Most splits of a table, see above.
 MAX_SPLITS = 4_000
+#: Most splits of a table of more than 1 TiB, and bytes of a split, by the service's estimate, that make them more.
+MAX_LARGE_SPLITS, LARGE_SPLIT_BYTES = 20_000, 268_435_456
 #: Most bytes of the compressed list, see above.
 MAX_BYTES = 900_000
 #: Version of the serialised form.
@@ -90,6 +93,11 @@ def split_list(ranges: Sequence[KeyRange]) -> SplitList:
     if (ranges[0].start, ranges[-1].end) != whole or any(a.end != b.start for a, b in pairwise(ranges)):
         raise CodecError(f"the {len(ranges)} splits of the service do not cover the table without gaps")
     return SplitList(names, tuple(encode_primary_key(part.start) for part in ranges[1:]))
+
+
+def most_splits(units: int, unit_bytes: int) -> int:
+    """Most splits of a table that the service cuts into `units` ranges of about `unit_bytes`; at least `MAX_SPLITS`."""
+    return max(MAX_SPLITS, min(MAX_LARGE_SPLITS, units * unit_bytes // LARGE_SPLIT_BYTES))
 
 
 def merge(splits: SplitList, parts: int) -> SplitList:

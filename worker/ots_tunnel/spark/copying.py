@@ -12,9 +12,9 @@ was paused longer fails and is retried, so it cannot overwrite changes that the 
 
 Nothing keeps two attempts of one split apart: Spark starts a task again as soon as its executor seems lost, while the
 earlier attempt, or a request of it, is still under way. The later attempt may have reported the split by then. So a
-change of either one must do no harm after any change of the other. A put of all cells does none: what the source changed
-between both reads is in the stream, and is repeated. A put of some cells of a row would remove the remaining ones for
-good. Such rows go out as updates.
+change of either one must do no harm after any change of the other. A put of all cells does none: what the source
+changed between both reads is in the stream, and is repeated. A put of some cells of a row would remove the remaining
+ones for good. Such rows go out as updates.
 """
 
 from __future__ import annotations
@@ -149,7 +149,13 @@ class SplitWriter:
         stored = omitted = 0
         rows = _Rows(batches)
         while rows.advance():
-            total = writer.write(self._changes(rows)).rows
+            try:
+                total = writer.write(self._changes(rows)).rows
+            except OwnershipLost as error:
+                raise OwnershipLost(
+                    f"split {rows.current}: {error}, with {writer.counts.rows - stored} row changes written: "
+                    "if no attempt is in time, the destination is too slow for its size (docs/spark.md)"
+                ) from error
             if rows.ended is None:
                 raise EOFError("the rows of a split ended without its end row")
             cells = self._omissions.expired_cells - omitted
@@ -198,6 +204,8 @@ class _Rows:
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self._cells = self._flatten(batches)
         self._first: tuple[int, bytes] | None = None
+        #: Index of the current split, None before the first.
+        self.current: int | None = None
         #: Index of the current split once its end row was read, None before.
         self.ended: int | None = None
 
@@ -205,6 +213,8 @@ class _Rows:
         """Move to the next split; return False if there is none."""
         self.ended = None
         self._first = next(self._cells, None)
+        if self._first is not None:
+            self.current = self._first[0]
         return self._first is not None
 
     def of_split(self) -> Iterator[bytes]:

@@ -67,7 +67,7 @@ from ots_tunnel.errors import ConfigError, OwnershipLost, TunnelError
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.logs import set_up_logs
 from ots_tunnel.snapshot.document import SnapshotConfig, load_snapshot_config
-from ots_tunnel.snapshot.splits import freeze, split_list
+from ots_tunnel.snapshot.splits import freeze, most_splits, split_list
 from ots_tunnel.spark import register
 from ots_tunnel.spark.cluster import ConfigMaps, in_cluster
 from ots_tunnel.spark.copying import RESULT_SCHEMA, CopyTask, Finished
@@ -154,7 +154,7 @@ def run(config: SnapshotConfig, spark: SparkSession, config_maps: ConfigMaps) ->
         OwnershipLost: another driver of this snapshot is running.
         ServiceError, TransportError: the source or the API server does not answer.
     """
-    record = ProgressRecord(config_maps, config.progress)
+    record = ProgressRecord(config_maps, config.progress, write_deadline=config.write_deadline_seconds)
     record.load()
     if record.splits is None:
         freeze_splits(config, record)
@@ -172,17 +172,22 @@ def run(config: SnapshotConfig, spark: SparkSession, config_maps: ConfigMaps) ->
             record.omitted,
             extra={"action": LogAction.COMPLETED},
         )
+    if record.omitted is None:
+        logger.warning(
+            "cells past the destination's time to live may have been left out: an earlier release did not count them",
+            extra={"action": LogAction.COMPLETED},
+        )
 
 
 def freeze_splits(config: SnapshotConfig, record: ProgressRecord) -> None:
     """Ask the service for splits and store them, before the first row is read."""
-    source = config.source
+    source, unit = config.source, config.splits.bytes_per_split
     client = SyncTableClient(source.endpoint, source.instance, FileCredentials(source.credentials.directory))
     try:
-        ranges = client.compute_splits(source.table, unit_bytes=config.splits.bytes_per_split)
+        ranges = client.compute_splits(source.table, unit_bytes=unit)
     finally:
         client.close()
-    record.freeze(*freeze(split_list(ranges)))
+    record.freeze(*freeze(split_list(ranges), max_splits=most_splits(len(ranges), unit)))
 
 
 def copy_splits(config: SnapshotConfig, spark: SparkSession, record: ProgressRecord, pending: Sequence[int]) -> None:

@@ -23,6 +23,8 @@ later than `CUT_OFF_SECONDS` after that.
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
 import logging
 import secrets
 import time
@@ -41,9 +43,11 @@ from ots_tunnel.snapshot.record import (
     OMITTED_KEY,
     PROGRESS_LABEL,
     SPLITS_KEY,
+    WRITE_DEADLINE_KEY,
     binary_item,
     done_bitmap,
     done_splits,
+    longest_deadline,
     omitted_cells,
 )
 from ots_tunnel.snapshot.splits import SplitList, deserialise
@@ -92,14 +96,19 @@ class ProgressRecord:
     """Monotonic seconds, suspended time included."""
     writer: str = field(default_factory=lambda: secrets.token_hex(8))
     """Distinguishes this driver's writes from equal ones of another driver."""
+    write_deadline: float = field(kw_only=True)
+    """D of this driver's tasks, seconds."""
     splits: SplitList | None = None
     """The frozen list, None before `freeze`."""
     done: frozenset[int] = frozenset()
-    omitted: int = 0
-    """Cells of the splits in `done` that were left out."""
+    omitted: int | None = 0
+    """Cells of the splits in `done` that were left out; None where an earlier release did not count some of them."""
     _stored: Document = field(default_factory=dict, repr=False)
-    _doubtful: list[Document] = field(default_factory=list, repr=False)
-    """Writes after `_stored` whose answers were lost: each of them may have been carried out, or may still be."""
+    _longest_deadline: float = 0.0
+    """Of this copy's earlier drivers."""
+    _doubtful: set[bytes] = field(default_factory=set, repr=False)
+    """Digests of the writes after `_stored` whose answers were lost: each of them may have been carried out, or may
+    still be. Writes may be refused for hours, so the writes themselves, of up to 1.2 MB each, are not kept."""
     _confirmed: float = float("-inf")
     _written: float = float("-inf")
 
@@ -110,7 +119,7 @@ class ProgressRecord:
             CodecError: the record is damaged.
             OwnershipLost: there is no ConfigMap of the record's name, or it does not carry this copy's label.
         """
-        self._doubtful = []
+        self._doubtful = set()
         self._take(self._read())
 
     def check(self) -> None:
@@ -170,18 +179,20 @@ class ProgressRecord:
     def _take(self, stored: Document) -> None:
         """What is stored is the record from now on."""
         self._stored, self.splits, self.done, self.omitted = stored, None, frozenset(), 0
+        self._longest_deadline = 0.0
         if (stored.get("data") or {}).get("label") == self.config.label:
             self.splits = deserialise(binary_item(stored, SPLITS_KEY))
             self.done = done_splits(binary_item(stored, DONE_KEY), len(self.splits))
             self.omitted = omitted_cells(stored)
+            self._longest_deadline = longest_deadline(stored) or 0.0
 
     def _confirm(self) -> None:
         """Read the record: only this driver's own writes can have changed its items."""
         stored = self._read()
-        if not any(_items(stored) == _items(ours) for ours in (self._stored, *self._doubtful)):
+        if _digest(stored) not in {_digest(self._stored), *self._doubtful}:
             raise OwnershipLost("progress record: another driver of this snapshot is running")
         if _version(stored) != _version(self._stored):
-            self._doubtful = []  # each was made for a version that is gone
+            self._doubtful = set()  # each was made for a version that is gone
         self._take(stored)
 
     def _write(self, splits: SplitList, done: Mapping[int, int], binary: dict[str, str]) -> None:
@@ -189,9 +200,10 @@ class ProgressRecord:
         for conflicts_left in reversed(range(MAX_CONFLICTS)):
             # after a conflict `self.done` may be another one: an earlier write may have arrived only now
             all_done = self.done | frozenset(done)
-            omitted = self.omitted + sum(done[split] for split in all_done - self.done)
+            new = sum(done[split] for split in all_done - self.done)
+            omitted = None if self.omitted is None else self.omitted + new
             document, sent = self._document(len(splits), all_done, omitted, binary), self.clock()
-            self._doubtful.append(document)
+            self._doubtful.add(_digest(document))
             self._written = time.monotonic()
             try:
                 self._stored = self.config_maps.replace(document)
@@ -200,21 +212,23 @@ class ProgressRecord:
                 if not conflicts_left:
                     raise
             else:
-                self._confirmed, self._doubtful = sent, []
+                self._confirmed, self._doubtful = sent, set()
                 self.splits, self.done, self.omitted = splits, all_done, omitted
                 break
         extra = {"action": LogAction.SNAPSHOT_PROGRESS}
         logger.info("recorded %d of %d splits", len(self.done), len(splits), extra=extra)
 
-    def _document(self, total: int, done: frozenset[int], omitted: int, binary: dict[str, str]) -> Document:
+    def _document(self, total: int, done: frozenset[int], omitted: int | None, binary: dict[str, str]) -> Document:
         data = {
             "label": self.config.label,
             "total": str(total),
             "done": str(len(done)),
-            OMITTED_KEY: str(omitted),
+            WRITE_DEADLINE_KEY: f"{max(self.write_deadline, self._longest_deadline):.3f}",
             "writer": self.writer,
             "updated": datetime.fromtimestamp(self.now(), UTC).isoformat(timespec="milliseconds"),
         }
+        if omitted is not None:
+            data[OMITTED_KEY] = str(omitted)
         bitmap = base64.b64encode(done_bitmap(done, total)).decode()
         binary_data = {**(self._stored.get("binaryData") or {}), **binary, DONE_KEY: bitmap}
         return {**self._stored, "data": data, "binaryData": binary_data}
@@ -224,5 +238,7 @@ def _version(stored: Document) -> Any:
     return stored["metadata"].get("resourceVersion")
 
 
-def _items(stored: Document) -> tuple[Document, Document]:
-    return stored.get("data") or {}, stored.get("binaryData") or {}
+def _digest(stored: Document) -> bytes:
+    """Digest of a record's items."""
+    items = json.dumps([stored.get("data") or {}, stored.get("binaryData") or {}], sort_keys=True)
+    return hashlib.sha256(items.encode()).digest()

@@ -90,6 +90,22 @@ def test_a_driver_that_may_start_a_task_holds_the_consumers_back(phase: str) -> 
             END + LONGEST,
             id="an executor that is not listed",
         ),
+        pytest.param(
+            app(),
+            (DRIVER, EXECUTOR, replace(EXECUTOR, name="orders-9f-exec-1000")),
+            END + LONGEST,
+            id="so many executors that one may not be listed",
+        ),
+        pytest.param(
+            app(), (DRIVER, EXECUTOR, replace(EXECUTOR, name="orders-9f-exec-999")), END + D, id="all executors listed"
+        ),
+        pytest.param(
+            app(),
+            (DRIVER, EXECUTOR, *(replace(EXECUTOR, name=f"e{number}") for number in range(998))),
+            END + LONGEST,
+            id="as many names as the Spark operator lists",
+        ),
+        pytest.param(app(attempts=2, submitted=None), (DRIVER, EXECUTOR), END + LONGEST, id="no time of submission"),
         pytest.param(app(pods=frozenset()), (), END + LONGEST, id="pods unknown"),
         pytest.param(app(ended=None), (DRIVER, EXECUTOR), END - 1 + LONGEST, id="end unknown"),
         pytest.param(None, (), END - 1 + LONGEST, id="application deleted"),

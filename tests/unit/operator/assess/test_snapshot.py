@@ -118,6 +118,23 @@ def test_a_damaged_record_counts_as_none() -> None:
     found = assessed(spark_world(damaged | ended("COMPLETED"), STARTED))
 
     assert (found.state, found.progress, found.is_complete) == (SnapshotState.FAILED, None, False)
+    running = assessed(spark_world(damaged | spark_application("RUNNING"), STARTED))
+    for message in (found.message, running.message):
+        assert "the progress record is damaged (data.total: a number of splits was expected, found 'many')" in message
+
+
+@pytest.mark.parametrize(("written", "seconds"), [(96.667, 96.667), (None, 300.0)], ids=["recorded", "not recorded"])
+def test_an_edited_heartbeat_does_not_shorten_the_wait_for_tasks(written: float | None, seconds: float) -> None:
+    """Tasks keep the D of their driver; the record of an older release does not tell it."""
+    gone = (replace(DRIVER, ended=NOW), replace(EXECUTOR, ended=NOW))
+    children = progress_record(2, 2, write_deadline=written) | spark_application("COMPLETED", age=900, ended=NOW)
+
+    states = [
+        assessed(spark_world(children, STARTED, spark_pods=gone, now=NOW + after)).state
+        for after in (seconds - 0.1, seconds + 1.1)  # Kubernetes cuts times to whole seconds
+    ]
+
+    assert states == [SnapshotState.SETTLING, SnapshotState.DONE]
 
 
 def test_without_spark_no_snapshot_is_needed() -> None:

@@ -36,6 +36,12 @@ def test_an_application_is_read_from_its_status() -> None:
     )
 
 
+def test_a_submission_that_failed_may_have_made_a_driver() -> None:
+    found = read_application({"metadata": {}, "status": {"executionAttempts": 1, "submissionAttempts": 2}})
+
+    assert found.attempts == 2
+
+
 @pytest.mark.parametrize("status", [{}, None, {"applicationState": {}}, {"terminationTime": None}])
 def test_an_application_without_status_is_new(status: Any) -> None:
     found = read_application({"metadata": {}, "status": status})

@@ -378,6 +378,16 @@ def test_cells_that_a_snapshot_has_left_out_are_shown(state: str) -> None:
     assert status_of(without_record)["snapshot"]["omittedCells"] == 7
 
 
+@pytest.mark.parametrize("state", ["RUNNING", "Completed"])
+def test_cells_that_nobody_counted_are_unknown_and_not_0(state: str) -> None:
+    found = spark_world(
+        spark_application("RUNNING") | progress_record(1, 4),
+        recorded(snapshot={"state": state, "tunnelId": TUNNEL_ID, "omittedCells": 0}),
+    )
+
+    assert "omittedCells" not in status_of(found)["snapshot"]
+
+
 @pytest.mark.parametrize(("consumed", "consistent"), [(NOW - 100, True), (NOW - 900, False)])
 def test_a_copy_is_consistent_once_the_stream_has_passed_the_end_of_the_snapshot(
     consumed: float, consistent: bool

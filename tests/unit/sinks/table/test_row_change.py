@@ -69,9 +69,7 @@ def test_beside_another_writer_only_a_put_of_a_whole_row_is_a_put() -> None:
 
     def actions(*columns: Column, expired_before_ms: int | None = None) -> list[Action]:
         limits = Limits(200, 4_000_000, 7)
-        changes = changes_of(
-            record_of(Action.PUT, *columns), limits, Omissions(), expired_before_ms, may_overlap=True
-        )
+        changes = changes_of(record_of(Action.PUT, *columns), limits, Omissions(), expired_before_ms, may_overlap=True)
         return [change.row.action for change in changes]
 
     assert actions(*many[:7]) == actions(*many[:7], expired_before_ms=1000) == [Action.PUT]
