@@ -9,8 +9,8 @@ Theory of operation. `protocol.possible_gap` decides from a few times; this room
 When a channel is opened, the tunnel is described, because the consume point tells what was consumed even where the
 service has moved the cursor. A channel that this worker has read before, and whose checkpoint is the token of its last
 page, is read until the answer of that page: the consume point of an idle channel may be old. So it is at a token where
-it stood for long before records came, since a write that fails leads back there (`watch.KnownTokens`). For the same
-reason the read mark counts where it is later: the operator keeps it while workers come and go (`read_mark`).
+it stood for long before records came, since a write that fails leads back there (`watch.KnownTokens`). In each case
+the read mark counts where it is later: the operator keeps it while workers come and go (`read_mark`).
 
 The retention is asked for only when a page comes later than a tenth of the shortest retention after what was read
 before, and again after six minutes, since it may be lowered. The same answer tells since when the stream is enabled:
@@ -85,6 +85,8 @@ class GapGuard:
             if tunnel is not None and needs_parents(channel_id, token, tunnel):
                 parents = await self._parts.service.parents(channel_id)
             until = read_until(channel_id, token, tunnel, parents=parents, mark=self._read_mark())
+        elif (mark := self._read_mark()) is not None:
+            until = max(until, mark)  # a sibling has read the channel since, and its token did not move
         return GapWatch(self._parts, channel_id, token, until)
 
     def _found(self, channel_id: ChannelId, gap: Gap) -> None:
