@@ -23,7 +23,7 @@ from ots_tunnel.replicate.job import StartOptions
 from ots_tunnel.tables import TableAdmin
 from ots_tunnel.transport.aio import AioTransport
 from tests.support.commands.replicate_scene import compared, create_source, in_seconds, job
-from tests.support.verify_scene import BASE, INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, key, row
+from tests.support.verify_scene import BASE, COPY, INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, key, row
 
 OTHER = "other_copy"
 ROWS = 300
@@ -90,7 +90,7 @@ async def test_another_destination_is_refused_before_a_write(scene: VerifyScene)
     await asyncio.to_thread(scene.put, SOURCE, [row(3, Column("x", 33))])
     before = rows_of_other(scene)
 
-    with pytest.raises(ConfigError, match=r"has delivered rows to demo/orders_copy at .*'other_copy'.*--merge"):
+    with pytest.raises(ConfigError, match=r"delivers rows to demo/orders_copy at .*'other_copy'.*--merge"):
         await refused(scene, state)
     with pytest.raises(
         ConfigError, match=r"'other_copy' holds none of those that were looked for, but others.*--merge"
@@ -102,6 +102,21 @@ async def test_another_destination_is_refused_before_a_write(scene: VerifyScene)
     assert (await asyncio.wait_for(merging.run(), 40)).complete
     assert rows_of_other(scene) != before
     assert f'"table": "{OTHER}"' in state.read_text(), "from now on this is the destination"
+
+
+@pytest.mark.lasts(8)
+async def test_of_two_destinations_at_the_same_moment_one_is_refused(scene: VerifyScene) -> None:
+    await asyncio.to_thread(create_source, scene, 1)
+    start = StartOptions(state=scene.folder / "state.json")
+    runs = [job(scene, in_seconds(1), start=start, writer_tableName=table) for table in (COPY, OTHER)]
+
+    ended = await asyncio.wait_for(asyncio.gather(*(run.run() for run in runs), return_exceptions=True), 40)
+
+    (refusal,) = (found for found in ended if isinstance(found, BaseException))
+    assert isinstance(refusal, ConfigError)
+    assert "delivers rows to demo/" in str(refusal)
+    (copied,) = (found for found in ended if not isinstance(found, BaseException))
+    assert copied.complete
 
 
 @pytest.mark.lasts(18)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,27 @@ def test_a_kept_destination_belongs_to_its_tunnel(tmp_path: Path) -> None:
     state.keep(FIRST, PLACE)
     assert state.destination_of(FIRST) == PLACE
     assert state.destination_of(SECOND) is None, "a deleted tunnel says nothing about a new one"
+
+
+def test_the_first_run_decides_where_a_tunnel_delivers_to(tmp_path: Path) -> None:
+    state, other = JobState(tmp_path / "state.json"), PLACE.model_copy(update={"table": "other"})
+    assert state.keep(FIRST, PLACE) is None
+    assert state.keep(FIRST, PLACE) is None, "it resumes"
+    assert state.keep(FIRST, other) == PLACE
+    assert state.destination_of(FIRST) == PLACE
+    assert state.keep(SECOND, other) is None
+    assert state.keep(SECOND, PLACE, replace=True) is None
+    assert state.destination_of(SECOND) == PLACE
+
+
+def test_runs_that_start_at_once_keep_one_destination(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    places = [PLACE.model_copy(update={"table": f"t{number}"}) for number in range(8)]
+    with ThreadPoolExecutor(len(places)) as runs:
+        # a state each, as processes have
+        found = list(runs.map(lambda place: JobState(path).keep(FIRST, place), places))
+    assert found.count(None) == 1
+    assert JobState(path).destination_of(FIRST) == places[found.index(None)]
 
 
 def test_without_a_file_nothing_is_kept() -> None:

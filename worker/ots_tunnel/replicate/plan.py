@@ -4,7 +4,8 @@ A tunnel that exists under the job's name belongs to an earlier run, and the job
 job must not leave rows out of the copy, nor overwrite rows that did not come from the source. An empty destination
 lacks nothing if the tunnel has delivered no row, or if the source has no row any more: what happened since is still in
 the stream. A destination with rows must be the one that the tunnel has delivered to: the state file of an earlier run
-knows it (`state`), otherwise the tables may tell (`evidence`).
+knows it (`state`), otherwise the tables may tell (`evidence`). A table that the state file knows is the only one, empty
+or not and with the first row or before it: a run that copies there may still be at work.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Findings:
         destination_exists: whether the destination table exists.
         destination_empty: whether the destination holds no row; meaningless if it does not exist.
         source_empty: whether the source is known to hold no row.
-        other: the table that an earlier run of this tunnel wrote to, if that is another one.
+        other: the table that another run of this tunnel writes to, if that is another one.
         foreign: whether the destination is known to lack what the tunnel has delivered.
     """
 
@@ -68,15 +69,18 @@ def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -
             "empty table"
         )
         raise Explained(text) from TunnelExpired("OTSTunnelExpired", text)
-    if merge or not has_delivered(found.tunnel):
+    if merge:
+        return
+    if found.other is not None:
+        # Whatever the tunnel has delivered: a run that copies there may be at work, and would share the channels.
+        raise ConfigError(
+            f"tunnel {tunnel_name!r} delivers rows to {found.other}, and ots-writer names {table!r}: they would be "
+            "missing there, and rows that are there would be overwritten; correct ots-writer, give another tunnelName "
+            "to copy everything, or go on without them with --merge"
+        )
+    if not has_delivered(found.tunnel):
         return
     behind = not found.destination_exists or found.destination_empty
-    if found.other is not None and not (behind and found.source_empty):
-        raise ConfigError(
-            f"tunnel {tunnel_name!r} has delivered rows to {found.other}, and ots-writer names {table!r}: they "
-            "would be missing there, and rows that are there would be overwritten; correct ots-writer, give another "
-            "tunnelName to copy everything, or go on without them with --merge"
-        )
     if behind and not found.source_empty:
         state = "is empty" if found.destination_exists else "does not exist"
         raise ConfigError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import replace
 
 from ots_tunnel.client.tunnel import TunnelClient
@@ -71,11 +70,14 @@ class Preparation:
             raise ConfigError(f"destination table {writer.table_name!r} cannot take an equal copy: {problems}")
         made = "created" if result.created else "exists and is compatible"
         self._say(f"1/4 destination table {writer.table_name} in {writer.instance_name}: {made}")
-        with explaining(self._from):
-            tunnel = found.tunnel or await self._create_tunnel()
         made = "resumes" if found.tunnel else "created"
+        if found.tunnel is None and not await self._create_tunnel():
+            made, found = "resumes", await self._find_state()
+            check_start(found, reader.tunnel_name, writer.table_name, merge=self._merge)
+        with explaining(self._from):
+            tunnel = found.tunnel or await self._client.describe_tunnel(reader.table_name, reader.tunnel_name)
+        self._keep_destination(replace(found, tunnel=tunnel), tunnel)
         self._say(f"2/4 tunnel {reader.tunnel_name} on {reader.table_name} in {reader.instance_name}: {made}")
-        self._keep_destination(tunnel)
         return tunnel
 
     async def _find_state(self) -> Findings:
@@ -99,11 +101,16 @@ class Preparation:
             return found
         return replace(found, foreign=await self._is_foreign(tunnel))
 
-    def _keep_destination(self, tunnel: TunnelDescription) -> None:
+    def _keep_destination(self, found: Findings, tunnel: TunnelDescription) -> None:
+        """Keep the destination, and check again where another run that has started meanwhile has kept another one."""
+        reader, place = self._job.reader, writer_place(self._job)
         try:
-            self._state.keep(tunnel.tunnel.tunnel_id, writer_place(self._job))
+            other = self._state.keep(tunnel.tunnel.tunnel_id, place, replace=self._merge)
         except ConfigError as error:
             self._say(f"    note: {error}; a later run may not notice that ots-writer was changed")
+            return
+        if other is not None:
+            check_start(replace(found, other=other), reader.tunnel_name, place.table, merge=self._merge)
 
     async def _is_source_empty(self) -> bool:
         """Whether the source is known to hold no row; the key of a tunnel may lack the right to read rows."""
@@ -124,9 +131,12 @@ class Preparation:
             return None
         return await self._client.describe_tunnel(reader.table_name, reader.tunnel_name)
 
-    async def _create_tunnel(self) -> TunnelDescription:
+    async def _create_tunnel(self) -> bool:
+        """Create the tunnel; False where another run has done so at the same moment."""
         reader = self._job.reader
-        # Another run of this job may create it at the same moment.
-        with suppress(ObjectAlreadyExist):
-            await self._client.create_tunnel(reader.table_name, reader.tunnel_name, TunnelType.BaseAndStream)
-        return await self._client.describe_tunnel(reader.table_name, reader.tunnel_name)
+        with explaining(self._from):
+            try:
+                await self._client.create_tunnel(reader.table_name, reader.tunnel_name, TunnelType.BaseAndStream)
+            except ObjectAlreadyExist:
+                return False
+        return True

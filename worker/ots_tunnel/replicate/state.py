@@ -6,8 +6,12 @@ belongs to one tunnel by its id, so that of a deleted tunnel says nothing about 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -57,17 +61,28 @@ class JobState:
         document = self._parsed(text)
         return document.destination if document.tunnel_id == tunnel else None
 
-    def keep(self, tunnel: TunnelId, destination: TablePlace) -> None:
+    def keep(self, tunnel: TunnelId, destination: TablePlace, *, replace: bool = False) -> TablePlace | None:
         """Note that this tunnel delivers to this table.
 
+        Args:
+            replace: also where another table is noted; without it the first of several runs decides.
+
+        Returns:
+            The other table that is noted, and stays; None where `destination` is noted now.
+
         Raises:
-            ConfigError: the file cannot be written.
+            ConfigError: the file cannot be read or written, or is not the state of a job.
         """
         if self._path is None:
-            return
+            return None
         document = StateDocument(format=FORMAT, tunnel_id=tunnel, destination=destination)
         text = json.dumps(document.model_dump(by_alias=True), indent=2) + "\n"
-        StateFile(self._path, lambda: text).write()
+        with _locked(self._path.parent):
+            known = None if replace else self.destination_of(tunnel)
+            if known is not None and is_same(known, destination) is False:
+                return known
+            StateFile(self._path, lambda: text).write()
+        return None
 
     def _parsed(self, text: str) -> StateDocument:
         way_out = "name another file with --state, or delete it"
@@ -80,6 +95,21 @@ class JobState:
             found = f"format: found {document.format!r}, allowed is {FORMAT!r}"
             raise ConfigError(f"{self._path}: not the state of a replication: {found}; {way_out}")
         return document
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other runs from a folder's states; without effect where the folder cannot be locked.
+
+    The folder is locked, because the file is replaced with each write.
+    """
+    with ExitStack() as held:
+        # some network file systems lock no folders: a state that is kept there helps every run but one at this moment
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            held.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
 
 
 def default_name(job: JobFile) -> str:
