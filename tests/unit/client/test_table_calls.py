@@ -91,9 +91,24 @@ def test_a_description_keeps_keys_options_and_stream() -> None:
     )
 
 
+@pytest.mark.parametrize("found", [None, 0])
+def test_a_description_without_time_to_live_is_refused(found: int | None) -> None:
+    # taken for 0 it would leave every cell out as expired
+    response = pb.DescribeTableResponse()
+    response.table_meta.table_name = "t"
+    response.stream_details.enable_stream = True
+    if found is not None:
+        response.table_options.time_to_live = found
+
+    with pytest.raises(CodecError, match="time_to_live: found 0 or none"):
+        calls.describe_table_result(response)
+    assert calls.describe_stream_result(response).enabled, "that does not rely on it"
+
+
 @pytest.mark.parametrize("allowed", [True, False, None])
 def test_a_description_says_whether_rows_may_be_updated(allowed: bool | None) -> None:
     response = pb.DescribeTableResponse()
+    response.table_options.time_to_live = -1
     if allowed is not None:
         response.table_options.allow_update = allowed
 

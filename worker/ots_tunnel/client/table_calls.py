@@ -194,8 +194,15 @@ def compute_splits_ranges(response: pb.ComputeSplitPointsBySizeResponse) -> tupl
 
 
 def describe_table_result(response: pb.DescribeTableResponse) -> TableDescription:
-    """The parts of a table's description that reading and copying need."""
-    options, stream = response.table_options, response.stream_details
+    """The parts of a table's description that reading and copying need.
+
+    Raises:
+        CodecError: the answer has no time to live.
+    """
+    options = response.table_options
+    if not options.time_to_live:
+        # optional on the wire, and no table has 0: read as 0 it would say that every cell has expired
+        raise CodecError("answer to DescribeTable: time_to_live: found 0 or none, allowed is -1 or a number of seconds")
     return TableDescription(
         name=response.table_meta.table_name,
         primary_key=tuple(
@@ -205,9 +212,7 @@ def describe_table_result(response: pb.DescribeTableResponse) -> TableDescriptio
         time_to_live=options.time_to_live,
         max_versions=options.max_versions,
         max_version_deviation=options.deviation_cell_version_in_sec,
-        stream=StreamDescription(
-            stream.enable_stream, stream.stream_id, stream.expiration_time, stream.last_enable_time / 1e6 or None
-        ),
+        stream=describe_stream_result(response),
         created_us=response.creation_time or None,
         defined_columns=tuple(
             (column.name, pb.DefinedColumnType.Name(column.type).removeprefix("DCT_"))
@@ -215,6 +220,14 @@ def describe_table_result(response: pb.DescribeTableResponse) -> TableDescriptio
         ),
         # a release of the service that does not know the option allows updates
         allow_update=options.allow_update or not options.HasField("allow_update"),
+    )
+
+
+def describe_stream_result(response: pb.DescribeTableResponse) -> StreamDescription:
+    """The part of a table's description about its change log."""
+    stream = response.stream_details
+    return StreamDescription(
+        stream.enable_stream, stream.stream_id, stream.expiration_time, stream.last_enable_time / 1e6 or None
     )
 
 

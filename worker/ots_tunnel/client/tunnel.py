@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from ots_tunnel.client.caller import REQUEST_TIMEOUT, RetryListener, ServiceCaller, SyncServiceCaller
-from ots_tunnel.client.table_calls import StreamDescription, describe_table_result
+from ots_tunnel.client.table_calls import StreamDescription, describe_stream_result
 from ots_tunnel.credentials import CredentialsProvider, provider_of
 from ots_tunnel.endpoint import check_place
 from ots_tunnel.errors import CodecError, ConnectionLost
@@ -266,7 +266,7 @@ class TunnelClient:
         """
         message = table_pb2.DescribeTableRequest(table_name=table)
         answer, _ = await self._caller.call(TABLE_OPERATIONS["DescribeTable"], message, retry=CALL_RETRY)
-        return describe_table_result(answer).stream
+        return describe_stream_result(answer)
 
     async def parents_of_shard(self, stream_id: str, shard_id: str) -> tuple[str, ...]:
         """The shards of a stream that one has followed: one after a split, two after a merge, none otherwise.
