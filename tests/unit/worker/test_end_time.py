@@ -25,6 +25,14 @@ def test_records_after_the_end_time_are_cut_off(times: tuple[int, ...], kept: in
     assert (len(cut.page.records), cut.done, cut.whole) == (kept, done, whole)
 
 
+def test_a_record_of_a_new_epoch_is_kept_though_one_of_the_former_epoch_is_later() -> None:
+    read = page_of_times(END_US - 1, END_US + 1, END_US, END_US + 2)
+    cut = cut_page(read, END_US, None)
+
+    assert cut.page.records == [read.records[0], read.records[2]]
+    assert (cut.done, cut.whole) == (True, False)
+
+
 @pytest.mark.parametrize("may_more", [False, None], ids=["the log's end", "not told"])
 def test_a_page_that_was_cut_does_not_reach_the_end_of_the_log(may_more: bool | None) -> None:
     # otherwise the channel would be caught up, and consumed up to its answer, over records that nobody has written

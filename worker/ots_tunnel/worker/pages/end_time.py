@@ -3,11 +3,13 @@
 The service bounds a tunnel only by a time in the past; for any other end time the worker stops by itself. A stream
 channel is done when it has seen a later record, or an empty read that was answered after the end. The page with the
 boundary is written up to it and its token is never stored, so every resume reads it again (docs/architecture.md 3.4).
+
+That a later record ends a channel takes the clocks of two epochs for equal: a record of a new epoch that is from before
+the end, but comes on a page behind the boundary, is not read.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass, replace
 
 from ots_tunnel.client.tunnel import Page
@@ -46,9 +48,10 @@ def cut_page(page: Page, end_us: int, known_time: float | None) -> CutPage:
         return CutPage(page, has_passed and reached_log_end(page.may_more, page.rows), True)
     if _commit_time_us(page.records[-1]) <= end_us:
         return CutPage(page, False, True)
-    kept = bisect_right(page.records, end_us, key=_commit_time_us)
+    # Entries are ordered by their epoch first (docs/protocol.md 3.3), so one of a new epoch may be earlier.
+    kept = [record for record in page.records if _commit_time_us(record) <= end_us]
     # What was cut off lies before the log's end, so this page does not show what the log looks like there.
-    return CutPage(replace(page, records=page.records[:kept], may_more=True), True, False)
+    return CutPage(replace(page, records=kept, may_more=True), True, False)
 
 
 def _commit_time_us(record: Record) -> int:
