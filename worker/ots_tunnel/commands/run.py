@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from ots_tunnel.commands.ending import Ending, ending
 from ots_tunnel.config import WorkerConfig, load_config
 from ots_tunnel.console.exit_codes import OTHER_ERROR, exit_code
 from ots_tunnel.console.explanations import Place, explanation
@@ -53,7 +54,8 @@ def run(path: Path, log_level: str, exit_when_complete: bool, termination_log: P
     """Consume a tunnel into a sink; the command of a worker's pod.
 
     SIGTERM and SIGINT drain: running writes finish, checkpoints are stored, channels are handed back. A second signal
-    closes at once. `ots-tunnel --help` lists the exit codes.
+    closes at once. With --exit-when-complete the command exits with 0 only when every channel is read, with 6 when its
+    share is, and another client holds the rest. `ots-tunnel --help` lists the exit codes.
     """
     from ots_tunnel.logs import set_up_logs
 
@@ -62,7 +64,7 @@ def run(path: Path, log_level: str, exit_when_complete: bool, termination_log: P
     try:
         config = load_config(path)
         place = Place.of_source(config.source)
-        asyncio.run(consume(config, path, exit_when_complete=exit_when_complete))
+        end = asyncio.run(consume(config, path, exit_when_complete=exit_when_complete))
     except TunnelError as error:
         text = f"{type(error).__name__}: {error if place is None else explanation(error, place)}"
         write_termination_message(text, termination_log)
@@ -73,9 +75,12 @@ def run(path: Path, log_level: str, exit_when_complete: bool, termination_log: P
         write_termination_message(f"{type(error).__name__}: {error}", termination_log)
         logger.exception("worker ends on an unexpected error", extra={"action": LogAction.TERMINAL_ERROR})
         sys.exit(exit_code(error))
+    if end.reason:
+        write_termination_message(end.reason, termination_log)
+    sys.exit(end.code)
 
 
-async def consume(config: WorkerConfig, path: Path, *, exit_when_complete: bool = False) -> None:
+async def consume(config: WorkerConfig, path: Path, *, exit_when_complete: bool = False) -> Ending:
     """Run one worker of a document, with its status server.
 
     Args:
@@ -112,12 +117,15 @@ async def consume(config: WorkerConfig, path: Path, *, exit_when_complete: bool 
     loop = asyncio.get_running_loop()
     last_resort = LastResort(config.client.drain_seconds + OVERDUE_AFTER)
 
-    def interrupt() -> None:
+    signals: list[int] = []
+
+    def interrupt(number: int) -> None:
+        signals.append(number)
         last_resort.begin()
         worker.interrupt()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, interrupt)
+        loop.add_signal_handler(number, interrupt, number)
     # Pages create many short-lived objects without cycles, which the collector's default thresholds inspect in vain.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
@@ -132,7 +140,10 @@ async def consume(config: WorkerConfig, path: Path, *, exit_when_complete: bool 
         await client.close()
         last_resort.cancel()
     stopped = {"tunnel_id": source.tunnel_id, "rows": metrics.rows_total, "bytes": metrics.bytes_total}
-    logger.info("worker stopped", extra={"action": LogAction.STOPPED, **stopped})
+    complete = worker.status.tunnel_done if exit_when_complete else None
+    end = ending(signals, complete=complete, overdue=worker.overdue)
+    logger.info(": ".join(filter(None, ("worker stopped", end.reason))), extra={"action": LogAction.STOPPED, **stopped})
+    return end
 
 
 class LastResort:

@@ -1,7 +1,8 @@
 """Exit codes: one table for the process, for `--help` and for the documentation.
 
 A code tells who has to act: the author of the document (2), the owner of the tunnel and its keys (10 to 14), the owner
-of the destination (4). Only 0 means that everything is done; 6 asks to look again. A released code keeps its meaning.
+of the destination (4). Only 0 means that everything is done that was asked for; 6 asks to look again. A released code
+keeps its meaning.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ class ExitCode:
     errors: tuple[type[BaseException], ...] = ()
 
 
-#: Code of an error that no row names, and of a process that ends because a processor does not return.
+#: Code of an error that no row names, and of a drain that was cut off, such as by a processor that does not return.
 OTHER_ERROR = 5
 
-#: Exit code of a copy whose own part is done, while another client holds the rest.
+#: Exit code where the own part is done, and another client holds the rest: of a copy, or of a run to the end.
 INCOMPLETE = 6
 
 #: Shells report a process that a signal ended as 128 and the signal's number.
@@ -52,7 +53,7 @@ _SIGNAL_BASE = 128
 
 #: The first row whose errors match decides, so that subclasses come before their base classes.
 EXIT_CODES = (
-    ExitCode(0, "complete; `run` also: drained after a signal"),
+    ExitCode(0, "complete; `run` without `--exit-when-complete` also: drained after a signal"),
     ExitCode(1, "`verify` and `demo`: the tables differ"),
     ExitCode(2, "wrong document, option or key, or a job that must not start; nothing was changed", (ConfigError,)),
     ExitCode(11, "no such table, or the tunnel belongs to another table", (TableNotFound, ObjectNotExist, WrongTable)),
@@ -62,9 +63,21 @@ EXIT_CODES = (
     ExitCode(14, "changes may be missing, because they were not read within the retention", (PossibleGap,)),
     ExitCode(3, "another permanent error of the service", (ServiceError,)),
     ExitCode(4, "permanent error of the sink: it rejects its destination or records", (SinkRejected,)),
-    ExitCode(OTHER_ERROR, "any other error, such as a service that does not answer", (Exception,)),
-    ExitCode(INCOMPLETE, "`replicate`: not everything is copied yet, such as what another client holds; run it again"),
-    ExitCode(130, "stopped by SIGINT; by another signal: 128 and its number, such as 143", (KeyboardInterrupt,)),
+    ExitCode(
+        OTHER_ERROR,
+        "any other error, such as a service that does not answer, or a drain that takes longer than it may",
+        (Exception,),
+    ),
+    ExitCode(
+        INCOMPLETE,
+        "`replicate`, `run --exit-when-complete`: another client holds what is not read yet; run it again",
+    ),
+    ExitCode(
+        130,
+        "stopped by SIGINT before it was complete, `run` without `--exit-when-complete`: closed by a second signal; by "
+        "another signal: 128 and its number, such as 143",
+        (KeyboardInterrupt,),
+    ),
 )
 
 

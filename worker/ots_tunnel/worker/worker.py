@@ -72,6 +72,8 @@ class TunnelWorker:
         self._read_mark = read_mark or (lambda: settings.read_mark)
         self._metrics = metrics or WorkerMetrics(settings.tunnel_name)
         self.status = WorkerStatus(settings.tunnel_id, settings.client_tag, self._metrics)
+        #: Whether a drain was cut off at its limit, so that channels were not handed back.
+        self.overdue = False
         self._begun = False
         self._order = StopOrder(settings.reconnect, entropy)
         self._start = Start(settings, self.status, self._order)
@@ -162,6 +164,7 @@ class TunnelWorker:
         self._running = asyncio.create_task(session.run(), name=f"session {client_id}")
         try:
             end = await self._running
+            self.overdue = end is SessionEnd.OVERDUE
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
