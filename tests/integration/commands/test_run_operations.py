@@ -206,10 +206,13 @@ async def test_sigterm_drains_within_its_time_though_the_sink_hangs(scene: Emula
         async with asyncio.timeout(30):
             await service.asked.wait()
         began = time.monotonic()
-        left = await stopped(process, path)
+        process.send_signal(signal.SIGTERM)
+        left = await ended(process, path)
         took = time.monotonic() - began
 
     assert took < 2 + 5, "the time of the drain, and of giving up the client"
+    # at its limit the drain gives up the write, and may still hand the channel back
+    assert (left.code, bool(left.termination_message)) in ((0, False), (5, True)), left
     assert [line["action"] for line in left.lines if line.get("action") in ("draining", "stopped")] == [
         "draining",
         "stopped",
