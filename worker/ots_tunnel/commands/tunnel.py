@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ots_tunnel.commands.preflight import delete_tunnel, find_tunnel
+from ots_tunnel.commands.preflight import delete_tunnel, find_tunnel, list_tunnels
 from ots_tunnel.commands.service import service_options, show, with_client
 from ots_tunnel.model import ChannelInfo, StreamConfig, TunnelInfo, TunnelType
 from ots_tunnel.worker.status.iso_time import iso_time
@@ -66,7 +66,7 @@ def create(
 @service_options
 def list_(table: str, output: str, **service: Any) -> None:
     """List the tunnels of TABLE."""
-    tunnels = with_client(**service, ask=lambda client: client.list_tunnels(table), table=table)
+    tunnels = with_client(**service, ask=lambda client: list_tunnels(client, table), table=table)
     show([tunnel_row(info) for info in tunnels], output)
 
 
