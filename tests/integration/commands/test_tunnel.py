@@ -31,7 +31,7 @@ def call(scene: VerifyScene, *arguments: str) -> Result:
 
 
 def rows(scene: VerifyScene, *arguments: str) -> list[dict[str, Any]]:
-    result = call(scene, *arguments, "-o", "json")
+    result = call(scene, *arguments, "-o", "jsonl")
     assert result.exit_code == 0, (result.output, result.exception)
     return [json.loads(line) for line in result.stdout.splitlines()]
 
@@ -45,7 +45,8 @@ def test_a_tunnels_life(scene: VerifyScene) -> None:
     assert {name: row["type"] for name, row in listed.items()} == {"copy": "BaseAndStream", "late": "Stream"}
     assert listed["copy"]["id"] == made["id"]
 
-    described, *channels = rows(scene, "tunnel", "describe", SOURCE, "copy")
+    [described] = rows(scene, "tunnel", "describe", SOURCE, "copy")
+    channels = described["channels"]
     assert described["tunnel"] == "copy"
     assert channels == rows(scene, "channels", SOURCE, "copy")
     assert [(row["type"], row["client"], row["consumed"]) for row in channels if row["type"] == "BaseData"] == [
