@@ -60,6 +60,10 @@ simulate: setup ## Tell the story of a seed in simulated time, and shrink it if 
 mutants: setup ## Plant defects, one at a time, and print which of them the simulation and the tests find (40 minutes)
 	@$(RUN) python -m tests.mutants
 
+.PHONY: plugin
+plugin: setup ## Write kubectl ott as one archive, with a manifest for krew, into build/plugin
+	@$(RUN) python operator/build_plugin.py
+
 .PHONY: bench
 bench: setup ## Measure worker and emulator; writes bench.json and the table of docs/performance.md
 	@$(RUN) python -m tests.bench

@@ -6,11 +6,12 @@ An object is concerned by itself, by the Secrets that its spec names, and by the
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ots_tunnel_operator.api.identity import TunnelIdentity, identity_of
+from ots_tunnel_operator.api.secrets import SECRET_REFERENCES
 from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world import Competitor
 
@@ -126,12 +127,13 @@ def _concern(body: Mapping[str, Any]) -> Concern:
 
 def _secrets(namespace: str, spec: Mapping[str, Any]) -> frozenset[Place]:
     """The Secrets of a spec that was not validated; whatever has another form names none."""
-    found = set()
-    sink = spec.get("sink")
-    for side in (spec.get("source"), *(sink.values() if isinstance(sink, Mapping) else ())):
-        reference: Any = side
-        for key in ("credentials", "secretRef", "name"):
-            reference = reference.get(key) if isinstance(reference, Mapping) else None
-        if isinstance(reference, str):
-            found.add((namespace, reference))
-    return frozenset(found)
+    parts = (spec.get(part) for part in ("source", "sink", "delivery"))
+    return frozenset((namespace, name) for part in parts for name in _named(part))
+
+
+def _named(part: Any) -> Iterator[str]:
+    for key, value in part.items() if isinstance(part, Mapping) else ():
+        if key in SECRET_REFERENCES and isinstance(value, Mapping) and isinstance(value.get("name"), str):
+            yield value["name"]
+        else:
+            yield from _named(value)

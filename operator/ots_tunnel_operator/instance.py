@@ -68,10 +68,16 @@ class InstancePool:
 
     Args:
         before_write: see `Instance`.
+        failed: see `Calls`.
     """
 
-    def __init__(self, before_write: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        before_write: Callable[[], None] | None = None,
+        failed: Callable[[Exception], None] = lambda error: None,
+    ) -> None:
         self._before_write = before_write
+        self._failed = failed
         self._used: dict[tuple[str, str, Credentials], tuple[Instance, int]] = {}
         self._calls: dict[tuple[str, str], Calls] = {}
         self._threads = asyncio.Semaphore(POOL_THREADS)
@@ -88,7 +94,7 @@ class InstancePool:
         key = endpoint, instance, credentials
         found, users = self._used.get(key, (None, 0))
         if found is None:
-            calls = self._calls.setdefault((endpoint, instance), Calls(self._threads))
+            calls = self._calls.setdefault((endpoint, instance), Calls(self._threads, self._failed))
             found = Instance(endpoint, instance, credentials, calls, self._before_write)
         self._used[key] = found, users + 1
         return found

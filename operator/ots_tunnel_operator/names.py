@@ -50,6 +50,8 @@ CONFIG_DIRECTORY = "/etc/ots-tunnel"
 WORKER_FILE = "worker.yaml"
 #: Folder below which the Secrets are mounted, in workers and Spark pods alike.
 SECRETS_DIRECTORY = "/etc/ots/secrets"
+#: Folder of a worker pod in which files for a bucket are filled, Python's default: the root file system is read-only.
+SPOOL_DIRECTORY = "/tmp"
 #: Port of metrics, probes and the list of channels in a worker pod.
 WORKER_PORT = 8080
 

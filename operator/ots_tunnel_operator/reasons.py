@@ -26,7 +26,7 @@ class Reason(enum.StrEnum):
     # preflight
     INVALID_SPEC = "InvalidSpec", "The spec cannot be carried out; the message names the field."
     SECRET_NOT_FOUND = "SecretNotFound", "A Secret that the spec names does not exist."
-    KEY_MISSING = "KeyMissing", "A Secret lacks accessKeyId or accessKeySecret."
+    KEY_MISSING = "KeyMissing", "A Secret lacks a key that is read from it."
     AUTH_FAILED = "AuthFailed", "The service does not accept the AccessKey."
     ACCESS_DENIED = "AccessDenied", "The AccessKey has no permission for the instance."
     ENDPOINT_UNREACHABLE = "EndpointUnreachable", "No Tablestore answers at the endpoint."

@@ -72,7 +72,7 @@ class Runtime:
         self._reconciler: Reconciler | None = None
         self._opened = 0.0
         self._concerns = Concerns()
-        self._instances = InstancePool(self._before_write)
+        self._instances = InstancePool(self._before_write, metrics.service_refused)
         self._caches: dict[str, LoopCache] = {}
         self._uids: dict[Place, str] = {}
         self._forgetting: set[asyncio.Task[None]] = set()
@@ -90,7 +90,7 @@ class Runtime:
         Raises:
             ConfigError: there is no cluster to connect to.
         """
-        cluster = cluster or await Kube.connect(self._may_write)
+        cluster = cluster or await Kube.connect(self._may_write, self.metrics.api_refused)
         self._session = session or aiohttp.ClientSession()
         self._cluster = self._reader = cluster
         if watch:

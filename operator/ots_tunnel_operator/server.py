@@ -32,6 +32,7 @@ class Health:
         self.metrics = metrics
         self.ready = False
         self.leading = False
+        metrics.leader_is(lambda: self.leading)
         self.waits_for = ""
         """Who leads instead, in words; empty while that is not known."""
         self._tick = time.monotonic()

@@ -299,6 +299,8 @@ class World:
     """The eldest other object on the same tunnel; None where this object is the eldest."""
     source_credentials: Credentials | Failure | Unread = Unread()
     sink_credentials: Credentials | Failure | Unread = Unread()
+    worker_secrets: tuple[Failure, ...] = ()
+    """What is missing of the Secrets that only workers use."""
     source: Table | Missing | Failure | Unread = Unread()
     destination: Table | Missing | Failure | Unread = Unread()
     tunnel: Tunnel | Missing | Failure | Unread = Unread()

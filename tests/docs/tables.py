@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import inspect
 import math
-import textwrap
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
 
 from prometheus_client import CollectorRegistry
 
@@ -18,6 +14,7 @@ from ots_emulator.server.application import LEDGER
 from ots_emulator.settings import RANGES
 from ots_emulator.settings import Settings as EmulatorSettings
 from ots_tunnel.config import ClientConfig, ConfigModel, DeliveryConfig, HttpConfig, RetryConfig
+from ots_tunnel.config.field_texts import attribute_docstrings
 from ots_tunnel.console.exit_codes import exit_code_table
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol.backoff import CALL_RETRY, READ_RETRY
@@ -210,18 +207,3 @@ def _edges(worker: str) -> str:
         if name.startswith(worker)
     )
     return table(("name", "defect"), rows)
-
-
-def attribute_docstrings(model: type) -> Mapping[str, str]:
-    """Attribute -> the string below it, on one line."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
-    assert isinstance(body, ast.ClassDef)
-    return {
-        attribute.target.id: " ".join(text.value.value.split())
-        for attribute, text in pairwise(body.body)
-        if isinstance(attribute, ast.AnnAssign)
-        and isinstance(attribute.target, ast.Name)
-        and isinstance(text, ast.Expr)
-        and isinstance(text.value, ast.Constant)
-        and isinstance(text.value.value, str)
-    }

@@ -14,10 +14,16 @@ import pytest
 from ots_emulator.__main__ import main as emulator_command
 from ots_tunnel.cli import cli
 from ots_tunnel_operator.__main__ import main as operator_command
+from ots_tunnel_operator.plugin.command import cli as plugin_command
 from tests.docs.pages import ROOT, pages
 from tests.docs.pages import page as page_of
 
-PROGRAMS = {"ots-tunnel": cli, "ots-emulator": emulator_command, "ots-tunnel-operator": operator_command}
+PROGRAMS = {
+    "ots-tunnel": cli,
+    "ots-emulator": emulator_command,
+    "ots-tunnel-operator": operator_command,
+    "kubectl-ott": plugin_command,
+}
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 MODULES = re.compile(r"python -m ([\w.]+)")
 
@@ -35,6 +41,7 @@ def commands() -> Iterator[tuple[str, str]]:
     """Commands of our programs with at least one argument."""
     for page, line in code():
         text = re.sub(r"\s+#.*|; .*|\.\.\.$", "", line.strip()).removeprefix(".venv/bin/")
+        text = re.sub(r"^(?:\$ )?kubectl ott ", "kubectl-ott ", text)
         if text.partition(" ")[0] in PROGRAMS and " " in text and "COMMAND" not in text:
             yield page, text
 

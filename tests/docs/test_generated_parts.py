@@ -58,7 +58,7 @@ def test_settings_have_their_defaults_and_meanings() -> None:
 
 def test_counters_have_the_names_that_are_scraped() -> None:
     assert "| `ots_tunnel_records_total` | counter |" in worker_metrics()
-    assert "| `ots_tunnel_lag_seconds` | gauge |" in worker_metrics()
+    assert "| `ots_tunnel_channel_lag_seconds` | gauge |" in worker_metrics()
 
 
 def test_every_known_defect_is_listed() -> None:

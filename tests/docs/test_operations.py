@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from ots_tunnel_operator.plugin.why.remedies import REMEDIES
 from ots_tunnel_operator.reasons import STALLED, Reason
 from tests.docs.object_fields import columns, schema
 from tests.docs.pages import page
@@ -35,6 +36,12 @@ def test_every_reason_on_the_page_exists() -> None:
     listed = set(re.findall(r"^#### (\w+)$", OPERATIONS.text, re.MULTILINE))
 
     assert listed <= set(Reason)
+
+
+def test_every_paragraph_about_a_problem_has_commands_in_the_plugin() -> None:
+    listed = re.findall(r"^#### (\w+)$", OPERATIONS.text, re.MULTILINE)
+
+    assert set(listed) == set(REMEDIES)
 
 
 @pytest.mark.parametrize("column", columns())

@@ -30,9 +30,10 @@ def test_every_sink_has_a_row_with_its_settings(name: str) -> None:
 
 
 def test_the_sinks_of_the_object_are_named() -> None:
-    members = schema("spec")["properties"]["sink"]["properties"]
+    *names, last = (f"`{name}`" for name in schema("spec")["properties"]["sink"]["properties"])
+    text = " ".join(SINKS.text.split())
 
-    assert "(`spec.sink`), " + " and ".join(f"`{name}`" for name in members) + " are available" in SINKS.text
+    assert f"(`spec.sink`), {', '.join(names)} and {last} are available" in text
 
 
 def test_the_sinks_that_refuse_single_records_are_named() -> None:

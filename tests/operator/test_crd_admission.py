@@ -10,6 +10,7 @@ import yaml
 
 from ots_tunnel.endpoint import ENDPOINT_WORDS, MAX_ENDPOINT
 from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.api.sink import SINKS, listed
 from tests.support.endpoints import ACCEPTED, REFUSED
 from tests.support.kube.api_server import ROOT, ApiServer
 from tests.support.operator.objects import changed, tunnel_object
@@ -21,6 +22,9 @@ pytestmark = pytest.mark.api
 STREAM: dict[str, Any] = {"source__tunnel__type": "Stream"}
 SPARK: dict[str, Any] = {"engine__baseData": "Spark"}
 STDOUT: dict[str, Any] = {"sink__tablestore": None, "sink__stdout": {}}
+KEYS: dict[str, Any] = {"secretRef": {"name": "store-keys"}}
+BUCKET: dict[str, Any] = {"url": "s3://shop/orders", "credentials": KEYS}
+FILES: dict[str, Any] = {"sink": {"files": BUCKET}}
 START, END = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
 
 #: Every rule between fields: an accepted change, a refused change, and the field and text of the refusal.
@@ -61,12 +65,31 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "spec.source.tunnel.stream.startFrom",
         "tunnel.stream.startFrom must be Latest with tunnel.type BaseAndStream: found Earliest",
     ),
-    "no sink": ({}, {"sink": {}}, "spec.sink", "sink: exactly one member is needed: tablestore or stdout"),
+    "no sink": ({}, {"sink": {}}, "spec.sink", f"sink: exactly one member is needed: {listed(SINKS)}"),
     "two sinks": (
         STDOUT,
         {"sink__stdout": {}},
         "spec.sink",
-        "sink: exactly one member is needed: tablestore or stdout",
+        f"sink: exactly one member is needed: {listed(SINKS)}",
+    ),
+    "a bucket without credentials": (
+        {"sink": {"files": BUCKET}},
+        {"sink": {"files": {"url": "s3://shop/orders"}}},
+        "spec.sink.files.credentials",
+        "files.credentials is needed with files.url s3://bucket/prefix and only with it",
+    ),
+    "a folder with credentials": (
+        {"sink": {"files": {"url": "file:///data"}}},
+        {"sink": {"files": {"url": "file:///data", "credentials": KEYS}}},
+        "spec.sink.files.credentials",
+        "files.credentials is needed with files.url s3://bucket/prefix and only with it",
+    ),
+    "a folder with an endpoint": (
+        {"sink": {"files": BUCKET | {"endpoint": "https://oss-cn-hangzhou.aliyuncs.com", "bucketInHost": True}}},
+        {"sink": {"files": {"url": "file:///data", "bucketInHost": True}}},
+        "spec.sink.files.url",
+        "files.endpoint, files.region and files.bucketInHost are only for files.url s3://bucket/prefix: "
+        "found url file:///data",
     ),
     "longest pause": (
         {"delivery__retry": {"backoffSeconds": 5, "backoffMaxSeconds": 5}},
@@ -101,8 +124,8 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     "stdout by Spark": (
         SPARK | STREAM | STDOUT,
         SPARK | STDOUT,
-        "spec.sink.stdout",
-        "sink.stdout cannot be written by engine.baseData Spark",
+        "spec.sink",
+        "sink.tablestore is the only sink that engine.baseData Spark writes: found stdout",
     ),
     "copy into itself": (
         {"sink__tablestore__instance": "other", "sink__tablestore__table": "flights"},
@@ -131,6 +154,16 @@ FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "autoscaling is not there yet": ({"autoscaling": {"mode": "Auto"}}, 'unknown field "spec.autoscaling"'),
     "another sink is not there yet": ({"sink__kafka": {}}, 'unknown field "spec.sink.kafka"'),
     "a typing mistake": ({"source__tabel": "flights"}, 'unknown field "spec.source.tabel"'),
+    "a url of another scheme": (
+        {"sink": {"files": {"url": "oss://shop/orders"}}},
+        "spec.sink.files.url: Invalid value",
+    ),
+    "a url with a password": ({"sink": {"files": {"url": "s3://a:b@shop/"}}}, "spec.sink.files.url: Invalid value"),
+    "size of a file": ({"sink": {"files": BUCKET | {"maxFileBytes": 1}}}, "should be greater than or equal to 65536"),
+    "a compression that no reader knows": (
+        {"sink": {"files": BUCKET | {"compression": "lz4"}}},
+        'supported values: "none", "gzip", "zstd"',
+    ),
     "time without a zone": (
         STREAM | {"source__tunnel__stream": {"endTime": "2026-01-01T00:00:00"}},
         "spec.source.tunnel.stream.endTime",
@@ -156,6 +189,14 @@ IMMUTABLE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "spec.sink.tablestore.table",
         "sink.tablestore.table is immutable",
     ),
+    "bucket": (
+        FILES,
+        {"sink__files__url": "s3://other/orders"},
+        "spec.sink.files.url",
+        "sink.files.url is immutable",
+    ),
+    "prefix": (FILES, {"sink__files__url": "s3://shop/other"}, "spec.sink.files.url", "sink.files.url is immutable"),
+    "format": (FILES, {"sink__files__format": "Parquet"}, "spec.sink.files.format", "sink.files.format is immutable"),
     "a table that becomes another sink": ({}, STDOUT, "spec.sink", "sink is immutable in kind"),
     "another sink that becomes a table": (
         STDOUT,
@@ -295,6 +336,7 @@ def test_change_of_an_immutable_field_is_refused(api_server: ApiServer, case: st
         ({"source__table": "other"}, "it is flights, found other"),
         ({"sink__tablestore__table": "other"}, "it is flights_copy, found other"),
         (STDOUT, "it is tablestore, found stdout"),
+        (FILES, "it is tablestore, found files"),
         (SPARK, "it is baseData Workers, stream Workers; found baseData Spark, stream Workers"),
     ],
 )

@@ -141,7 +141,7 @@ async def test_j20_the_lag_without_a_position_is_unknown() -> None:
     never_consumed = ChannelInfo(CHANNEL, ChannelType.STREAM, OPEN, ClientId("c"), 0, 0)
     assert channel_row(never_consumed)["consumed"] is None
     gauges = {family.name: family.samples for family in StatusCollector(_status(base, stream)).collect()}
-    assert gauges["ots_tunnel_lag_seconds"] == []
+    assert gauges["ots_tunnel_channel_lag_seconds"] == []
 
 
 def _status(*channels: ChannelProgress) -> WorkerStatus:

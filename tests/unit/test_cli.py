@@ -57,6 +57,7 @@ HELP_NEEDS = {
     "ots_tunnel",
     "ots_tunnel.cli",
     "ots_tunnel.console",
+    "ots_tunnel.console.examples",
     "ots_tunnel.console.exit_codes",
     "ots_tunnel.errors",
     "ots_tunnel.version",

@@ -34,12 +34,19 @@ EXIT_BEHIND = 1
 EXIT_AT_ONCE = 130
 
 
-@click.group()
+@click.group(epilog="Example: ots-emulator serve --data tables")
 def main() -> None:
     """Emulate Tablestore and its Tunnel Service."""
 
 
-@main.command()
+@main.command(
+    epilog="""Examples:
+
+    \b
+      ots-emulator serve
+      ots-emulator serve --data tables --partitions 4
+      ots-emulator serve --port 0 --admin-port 0 -o json"""
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of the data port.")
 @click.option("--port", default=8300, show_default=True, help="Data port; 0 chooses a free one.")
 @click.option("--admin-host", default=None, help="Address of the admin port.  [default: value of --host]")

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from ots_tunnel.console.examples import examples
 from ots_tunnel.console.exit_codes import exit_code, exit_code_table, signal_exit_code
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.version import __version__
@@ -34,7 +35,7 @@ COMMANDS: Mapping[str, str] = {
 #: First lines of the commands' help, so that `--help` does not import every command.
 SUMMARIES: Mapping[str, str] = {
     "run": "Consume a tunnel into a sink; the command of a worker's pod.",
-    "config": "Check a worker's document.",
+    "config": "Check a worker's document, or print its schema.",
     "tunnel": "Create, list, describe and delete tunnels.",
     "channels": "Show a tunnel's channels.",
     "replicate": "Copy a table: its existing rows, then its changes up to an end time.",
@@ -81,7 +82,16 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(exit_code_table()))
 
 
-@click.group(cls=LazyGroup, commands_at=COMMANDS, summaries=SUMMARIES)
+@click.group(
+    cls=LazyGroup,
+    commands_at=COMMANDS,
+    summaries=SUMMARIES,
+    epilog=examples(
+        "ots-tunnel demo                                     # everything in one process, within a minute",
+        "ots-tunnel channels --from-object shop/orders-copy",
+        "ots-tunnel COMMAND --help                           # options and examples of a command",
+    ),
+)
 @click.version_option(__version__, prog_name="ots-tunnel")
 def cli() -> None:
     """Consume Tablestore tunnels."""

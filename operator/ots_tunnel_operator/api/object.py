@@ -11,10 +11,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from ots_tunnel_operator.api.delivery import Delivery, Retry
 from ots_tunnel_operator.api.engine import DriverResources, Engine, ExecutorResources, Spark, Workers
+from ots_tunnel_operator.api.files import FilesSink, FileStore
 from ots_tunnel_operator.api.identity import TunnelIdentity
 from ots_tunnel_operator.api.schema import ApiModel, Time, immutable, rule, rules
-from ots_tunnel_operator.api.sink import Delivery, Retry, Sink, StdoutSink, TablestoreSink
+from ots_tunnel_operator.api.sink import Sink, StdoutSink, TablestoreSink, sink_kind
 from ots_tunnel_operator.api.source import Credentials, SecretReference, Source, StreamWindow, Tunnel, TunnelKind
 from ots_tunnel_operator.api.status import (
     BaseStatus,
@@ -47,6 +49,8 @@ __all__ = [
     "DriverResources",
     "Engine",
     "ExecutorResources",
+    "FileStore",
+    "FilesSink",
     "LagStatus",
     "Monitoring",
     "ObjectMeta",
@@ -113,9 +117,10 @@ class TunnelSpec(ApiModel):
                 field=".spark",
             ),
             rule(
-                f"!has(self.sink.stdout) || !{_SPARK_USED}",
-                "sink.stdout cannot be written by engine.baseData Spark",
-                field=".sink.stdout",
+                f"has(self.sink.tablestore) || !{_SPARK_USED}",
+                "sink.tablestore is the only sink that engine.baseData Spark writes",
+                field=".sink",
+                found=f"'found ' + {sink_kind('self.sink')}",
             ),
             rule(
                 "!has(self.sink.tablestore) || self.sink.tablestore.endpoint != self.source.endpoint || "

@@ -1,11 +1,12 @@
-"""Sinks and delivery settings of an object (docs/object.md). A new sink is a new member of `Sink`."""
+"""Sinks of an object (docs/object.md). A new sink is a new member of `Sink`, and its name in `SINKS`."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field
 
+from ots_tunnel_operator.api.files import FilesSink
 from ots_tunnel_operator.api.schema import ApiModel, immutable, rule, rules
 from ots_tunnel_operator.api.source import Credentials, Endpoint, InstanceName, TableName
 
@@ -34,59 +35,42 @@ class StdoutSink(ApiModel):
     """JSON lines on the worker's standard output, for inspection; it has no settings."""
 
 
+#: Members of `Sink`, in the order in which messages name them.
+SINKS: Final = ("tablestore", "files", "stdout")
+
+
+def listed(names: tuple[str, ...]) -> str:
+    """Names in a sentence: `a, b or c`."""
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def sink_kind(sink: str) -> str:
+    """CEL expression of the name of the member that a sink has, such as of `self`."""
+    cases = "".join(f"has({sink}.{name}) ? '{name}' : " for name in SINKS[:-1])
+    return f"({cases}'{SINKS[-1]}')"
+
+
 class Sink(ApiModel):
     """Destination of the records; exactly one member is set, and which one is immutable."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
             rule(
-                "[has(self.tablestore), has(self.stdout)].filter(given, given).size() == 1",
-                "sink: exactly one member is needed: tablestore or stdout",
+                f"[{', '.join(f'has(self.{name})' for name in SINKS)}].filter(given, given).size() == 1",
+                f"sink: exactly one member is needed: {listed(SINKS)}",
             ),
             rule(
-                "has(self.tablestore) == has(oldSelf.tablestore)",
+                " && ".join(f"has(self.{name}) == has(oldSelf.{name})" for name in SINKS),
                 "sink is immutable in kind because another sink would get only what comes later: "
                 "create another object with another tunnel.name instead",
-                found="'it is ' + (has(oldSelf.tablestore) ? 'tablestore' : 'stdout') + ', found ' + "
-                "(has(self.tablestore) ? 'tablestore' : 'stdout')",
+                found=f"'it is ' + {sink_kind('oldSelf')} + ', found ' + {sink_kind('self')}",
             ),
         )
     )
 
     tablestore: TablestoreSink | None = None
     """A destination table."""
+    files: FilesSink | None = None
+    """Files of changes in a bucket or on a volume."""
     stdout: StdoutSink | None = None
     """The standard output of the workers, one JSON line per record; `stdout: {}` selects it."""
-
-
-class Retry(ApiModel):
-    """Pauses between two attempts at a failed write; a retryable failure is retried without limit."""
-
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "self.backoffMaxSeconds >= self.backoffSeconds",
-                "retry.backoffMaxSeconds must not be less than retry.backoffSeconds",
-                field=".backoffMaxSeconds",
-            )
-        )
-    )
-
-    backoff_seconds: Annotated[int, Field(ge=1, le=3600)] = 1
-    """First pause in seconds; it doubles with every further attempt."""
-    backoff_max_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
-    """Longest pause in seconds; at least backoffSeconds."""
-
-
-class Delivery(ApiModel):
-    """Size of the writes to the sink, and the treatment of failed ones."""
-
-    batch_max_rows: Annotated[int, Field(ge=1, le=200)] = 200
-    """Most rows in one write; the service accepts 200."""
-    batch_max_bytes: Annotated[int, Field(ge=1024, le=4_194_304)] = 4_000_000
-    """Most bytes in one write; the service accepts 4194304."""
-    retry: Retry = Retry()
-    """Pauses between two attempts at a failed write."""
-    on_permanent_error: Literal["Fail"] = "Fail"
-    """Treatment of a record that the sink refuses permanently. Fail: the worker ends before it and is
-    restarted; no record is dropped."""

@@ -16,8 +16,9 @@ from ots_tunnel_operator.assess.gaps import Gap, gap_problem
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.assess.verdict import LASTING, may_last, recorded_verdict
 from ots_tunnel_operator.diagnosis import RESET_HINT, Place, destination_incompatible, table_not_found
+from ots_tunnel_operator.manifests.invalid_spec import find_invalid_spec
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World
+from ots_tunnel_operator.world import Failure, Missing, Resource, Table, Tunnel, World
 
 
 def find_problem(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Problem | None:
@@ -34,12 +35,14 @@ def find_problem(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Probl
 
 def _problems(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Iterable[Problem | None]:
     yield _tunnel_in_use(world)
+    yield _invalid_spec(world.resource)
     yield _destination_changed(world)
     yield _tunnel_gone(world)
     yield _lasting_verdict(world)
     for observed in (
         world.source_credentials,
         world.sink_credentials,
+        *world.worker_secrets,
         world.source,
         world.destination,
         world.tunnel,
@@ -66,6 +69,15 @@ def _tunnel_in_use(world: World) -> Problem | None:
         f"tunnel name instead, or delete the elder object: then this one takes over",
         ("TunnelReady",),
     )
+
+
+def _invalid_spec(resource: Resource) -> Problem | None:
+    """What no worker could carry out; it is looked for once in a generation."""
+    key = "invalid spec"
+    if key not in resource.rendered:
+        resource.rendered[key] = find_invalid_spec(resource.object)
+    found: Problem | None = resource.rendered[key]
+    return found
 
 
 def _destination_changed(world: World) -> Problem | None:

@@ -67,16 +67,27 @@ class Kube:
     Args:
         client: of the library.
         may_write: asked right before every write; where it says no, nothing is sent. None allows all.
+        refused: called with HTTP method and status, or name of the error, of each request that fails.
     """
 
-    def __init__(self, client: ApiClient, may_write: Callable[[], bool] | None = None) -> None:
+    def __init__(
+        self,
+        client: ApiClient,
+        may_write: Callable[[], bool] | None = None,
+        refused: Callable[[str, str], None] = lambda method, code: None,
+    ) -> None:
         self._client = client
         self._may_write = may_write
+        self._refused = refused
         self._turns = asyncio.Semaphore(CALLS)
 
     @classmethod
-    async def connect(cls, may_write: Callable[[], bool] | None = None) -> Self:
-        """Connect with the pod's service account, or outside of a cluster with the kubeconfig; `may_write` as above.
+    async def connect(
+        cls,
+        may_write: Callable[[], bool] | None = None,
+        refused: Callable[[str, str], None] = lambda method, code: None,
+    ) -> Self:
+        """Connect with the pod's service account, or outside of a cluster with the kubeconfig; arguments as above.
 
         Raises:
             ConfigError: neither exists.
@@ -94,7 +105,7 @@ class Kube:
                 )
             except (ConfigException, OSError) as error:
                 raise ConfigError(f"no cluster: neither a pod's account nor a kubeconfig: {error}") from error
-        return cls(ApiClient(configuration), may_write)
+        return cls(ApiClient(configuration), may_write, refused)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -147,6 +158,7 @@ class Kube:
         try:
             answer = await self._send("GET", path, None, query, "application/json", timeout)
             if answer.status >= 400:
+                self._refused("WATCH", str(answer.status))
                 _document(answer.status, await answer.read(), f"GET {path}")
             yield Change("BOOKMARK", {"metadata": {"resourceVersion": since}})
             rest = b""
@@ -155,6 +167,7 @@ class Kube:
                 for line in lines:
                     yield _change(line, f"watch of {path}")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            self._refused("WATCH", type(error).__name__)
             raise KubeError(0, type(error).__name__, f"watch of {path}: {error}") from error
         finally:
             if answer is not None:
@@ -223,8 +236,12 @@ class Kube:
             raise KubeError(0, "NotLeading", f"{method} {path}: the lease is not held, nothing was sent")
         try:
             answer = await self._send(method, path, body, query, content, aiohttp.ClientTimeout(total=CALL_SECONDS))
-            return answer.status, await answer.read(), _pause(answer)
+            data = await answer.read()
+            if answer.status >= 400:
+                self._refused(method, str(answer.status))
+            return answer.status, data, _pause(answer)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            self._refused(method, type(error).__name__)
             raise KubeError(0, type(error).__name__, f"{method} {path}: {error}") from error
 
     async def _send(

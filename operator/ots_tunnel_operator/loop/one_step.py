@@ -39,6 +39,7 @@ class OneStep:
         reader: what watches keep of the cluster.
         observer: reads the world.
         reporter: writes status and events.
+        acted: counts an action that changed something: namespace, name, kind of action.
         settings: of the process.
         elder: the eldest other object on the same tunnel, or None.
         clock: Unix seconds.
@@ -53,6 +54,7 @@ class OneStep:
         settings: Settings,
         elder: Callable[[Resource], Competitor | None],
         clock: Callable[[], float],
+        acted: Callable[[str, str, str], None],
     ) -> None:
         self._kube = kube
         self._reader = reader
@@ -61,6 +63,7 @@ class OneStep:
         self._settings = settings
         self._elder = elder
         self._clock = clock
+        self._acted = acted
 
     async def take(self, body: Manifest, cache: LoopCache) -> Plan | None:
         """Take one step; what was decided, or None where another one follows at once.
@@ -95,7 +98,9 @@ class OneStep:
         changed = False
         try:
             for action in decided.actions:
-                changed |= await applier.apply(action)
+                if await applier.apply(action):
+                    changed = True
+                    self._acted(world.resource.namespace, world.resource.name, type(action).__name__)
                 if isinstance(action, RecordStatus):
                     await self._post_record(world, action, cache)
         except StatusOutdated:

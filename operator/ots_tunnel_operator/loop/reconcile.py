@@ -92,7 +92,7 @@ class Reconciler:
         reporter = Reporter(kube, settings, metrics)
         self.claims = Claims(kube, settings.lease)
         self._own = OwnObject(kube, reader)
-        self._step = OneStep(kube, reader, observer, reporter, settings, elder, clock)
+        self._step = OneStep(kube, reader, observer, reporter, settings, elder, clock, metrics.acted)
         self._failed = FailedPass(reporter, self.claims, settings, clock)
         self._pace = Pace(settings, metrics, clock, entropy or random.Random())
         self._turns = asyncio.Semaphore(settings.passes)

@@ -14,6 +14,7 @@ from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.children import child
 from ots_tunnel_operator.manifests.overlay import overlay
 from ots_tunnel_operator.manifests.worker_document import config_hash
+from ots_tunnel_operator.manifests.worker_volumes import volumes_and_mounts
 
 #: User and group id of the worker's process (worker/image/Containerfile).
 USER_ID = 10001
@@ -54,24 +55,6 @@ def deployment(
     }
 
 
-def secret_volumes(obj: TablestoreTunnel) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return volumes and mounts of the object's Secrets, without subPath: the kubelet then updates changed files."""
-    secrets = {"source": obj.spec.source.credentials.secret_ref}
-    if obj.spec.sink.tablestore is not None:
-        secrets["sink"] = obj.spec.sink.tablestore.credentials.secret_ref
-    volumes = [
-        {"name": f"secret-{side}", "secret": {"secretName": reference.name, "defaultMode": 0o440}}
-        for side, reference in secrets.items()
-        if reference is not None
-    ]
-    mounts = [
-        {"name": f"secret-{side}", "mountPath": f"{names.SECRETS_DIRECTORY}/{side}", "readOnly": True}
-        for side, reference in secrets.items()
-        if reference is not None
-    ]
-    return volumes, mounts
-
-
 def _pinned(obj: TablestoreTunnel, config: WorkerConfig, template: dict[str, Any]) -> dict[str, Any]:
     """Return the template with the labels and the hash, which a user's pod template must not change."""
     return overlay(
@@ -86,9 +69,7 @@ def _pinned(obj: TablestoreTunnel, config: WorkerConfig, template: dict[str, Any
 
 
 def _pod_template(obj: TablestoreTunnel, container: dict[str, Any]) -> dict[str, Any]:
-    volumes, mounts = secret_volumes(obj)
-    mounts = [{"name": "config", "mountPath": names.CONFIG_DIRECTORY, "readOnly": True}, *mounts]
-    document = {"name": "config", "configMap": {"name": names.config_name(obj.name)}}
+    volumes, mounts = volumes_and_mounts(obj)
     return {
         "spec": {
             "automountServiceAccountToken": False,
@@ -102,7 +83,7 @@ def _pod_template(obj: TablestoreTunnel, container: dict[str, Any]) -> dict[str,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "containers": [container | {"volumeMounts": mounts}],
-            "volumes": [document, *volumes],
+            "volumes": volumes,
         }
     }
 

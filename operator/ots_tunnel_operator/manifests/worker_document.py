@@ -16,6 +16,8 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.children import child
+from ots_tunnel_operator.manifests.sink_section import sink_section
+from ots_tunnel_operator.manifests.worker_volumes import secret_folder
 from ots_tunnel_operator.times import timestamp
 
 
@@ -28,13 +30,13 @@ def worker_config(obj: TablestoreTunnel, tunnel_id: str, read_until: float | Non
     Raises:
         ConfigError: the worker's configuration does not accept a value; the message names the field.
     """
-    source, sink, settings, delivery = obj.spec.source, obj.spec.sink, obj.spec.worker_settings, obj.spec.delivery
+    source, settings, delivery = obj.spec.source, obj.spec.worker_settings, obj.spec.delivery
     stream = source.tunnel.stream
     document: dict[str, Any] = {
         "source": {
             "endpoint": source.endpoint,
             "instance": source.instance,
-            "credentials": {"directory": f"{names.SECRETS_DIRECTORY}/source"},
+            "credentials": {"directory": secret_folder("source")},
             "table": source.table,
             "tunnel_name": source.tunnel.name,
             "tunnel_id": tunnel_id,
@@ -42,7 +44,7 @@ def worker_config(obj: TablestoreTunnel, tunnel_id: str, read_until: float | Non
             "on_possible_gap": source.tunnel.on_possible_gap,
             "read_until": None if read_until is None else timestamp(read_until),
         },
-        "sink": {"stdout": {}},
+        "sink": sink_section(obj.spec.sink),
         "client": {
             "tag_prefix": names.client_tag_prefix(obj.uid),
             "heartbeat_interval_seconds": settings.heartbeat_interval_seconds,
@@ -62,15 +64,6 @@ def worker_config(obj: TablestoreTunnel, tunnel_id: str, read_until: float | Non
         },
         "http": {"host": "0.0.0.0", "port": names.WORKER_PORT},
     }
-    if sink.tablestore is not None:
-        document["sink"] = {
-            "tablestore": {
-                "endpoint": sink.tablestore.endpoint,
-                "instance": sink.tablestore.instance,
-                "credentials": {"directory": f"{names.SECRETS_DIRECTORY}/sink"},
-                "table": sink.tablestore.table,
-            }
-        }
     try:
         return WorkerConfig.model_validate(document)
     except ValidationError as error:

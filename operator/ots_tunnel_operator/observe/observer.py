@@ -22,6 +22,7 @@ from ots_tunnel_operator.observe.scrape import scrape
 from ots_tunnel_operator.observe.sides import SidesObserver
 from ots_tunnel_operator.observe.stillness import observe_movement, observe_silence
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
+from ots_tunnel_operator.observe.worker_secrets import observe_worker_secrets
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.turns.queue import Patience
 from ots_tunnel_operator.world import Competitor, Pod, Resource, World
@@ -63,6 +64,7 @@ class Observer:
             world = replace(world, spark_pods=tuple(spark_pod(item) for item in items))
         if elder is not None:
             return with_own_terminations(world)
+        world = replace(world, worker_secrets=await observe_worker_secrets(self._kube, resource))
         cache.patience = Patience.after(cache.patience)
         async with cache.turn.lent():
             world = await self._tunnel.observe(

@@ -40,6 +40,7 @@ from collections.abc import Mapping
 from ots_tunnel.errors import SinkRejected
 from ots_tunnel.model import ChannelStatus, Credentials, Stage
 from ots_tunnel_operator import names
+from ots_tunnel_operator.api.secrets import secret_uses
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.assess.lag import Lag, count_channels, is_initialised, orphaned
@@ -76,7 +77,8 @@ def _named(kind: str, world: World, assessment: Assessment, plan: Plan) -> Condi
 
     Unknown where the problem is that nobody could look.
     """
-    observed = world.source_credentials, world.sink_credentials, world.source, world.destination, world.tunnel
+    credentials = world.source_credentials, world.sink_credentials, *world.worker_secrets
+    observed = *credentials, world.source, world.destination, world.tunnel
     failures = [item.problem for item in observed if isinstance(item, Failure)]
     for problem in (plan.problem, assessment.problem, *failures, assessment.verdict):
         if problem is not None and kind in problem.conditions:
@@ -153,9 +155,18 @@ def _credentials(world: World, assessment: Assessment, plan: Plan) -> ConditionV
     if world.resource.spec.sink.tablestore is None:
         sink_answered = True
     if answered and sink_answered and not isinstance(world.source_credentials, Failure):
-        return ConditionValue(True, Reason.AUTHENTICATED)
+        return _credentials_of_workers(world) or ConditionValue(True, Reason.AUTHENTICATED)
     where = "the sink" if answered else "the source"
     return ConditionValue(None, Reason.UNKNOWN, f"{where} has answered no call yet")
+
+
+def _credentials_of_workers(world: World) -> ConditionValue | None:
+    """Unknown where only workers use a Secret, and they report an error or nothing; None otherwise."""
+    path = next((use.path for use in secret_uses(world.resource.spec) if not use.by_operator), None)
+    used = _sink_of_workers(world)
+    if path is None or used.status:
+        return None
+    return ConditionValue(None, Reason.UNKNOWN, f"{path}: {used.message}")
 
 
 def _sink(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
@@ -176,7 +187,7 @@ def _sink_of_workers(world: World) -> ConditionValue:
     """A sink at which only workers look: what they report about it."""
     reports = [pod.report for pod in world.pods if pod.ready and pod.report is not None]
     if not reports:
-        return ConditionValue(None, Reason.UNKNOWN, "only workers reach this sink, and none has reported")
+        return ConditionValue(None, Reason.UNKNOWN, "only workers reach it, and none has reported")
     if _reports_error(world.pods):
         return ConditionValue(None, Reason.UNKNOWN, "a worker reports an error")
     return ConditionValue(True, Reason.SINK_AVAILABLE, "workers report no error")

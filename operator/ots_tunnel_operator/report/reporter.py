@@ -58,14 +58,14 @@ class Reporter:
         """
         resource, before = world.resource, world.resource.status
         after = build_status(world, assessment, plan)
-        # an unknown figure has no sample
-        shown = after
+        wanted: dict[str, float] | None = _wanted(world, plan)
         if find_unobserved(world) is not None:
-            shown = {}
+            # an unknown figure has no sample
+            wanted = None
             if cache.observed_time is not None:
                 # the figures held until then; the recorded time is that of the last write
                 after["observedTime"] = timestamp(cache.observed_time)
-        self._metrics.observed(resource.namespace, resource.name, shown)
+        self._metrics.observed(resource.namespace, resource.name, after, wanted)
         await self._write(resource, before, after, cache, world.now)
 
     async def report_unobserved(self, body: Mapping[str, Any], problem: Problem, cache: LoopCache, now: float) -> None:
@@ -83,8 +83,7 @@ class Reporter:
         of = Reference(metadata["namespace"], metadata["name"], str(metadata.get("uid") or ""))
         generation = int(metadata.get("generation") or 0)
         after = unobserved_status(before, problem, generation=generation, observed=cache.observed_time, now=now)
-        # an unknown figure has no sample
-        self._metrics.observed(of.namespace, of.name, {})
+        self._metrics.observed(of.namespace, of.name, after)
         await self._write(of, before, after, cache, now)
 
     async def report_deletion(self, body: Mapping[str, Any], waiting: str, cache: LoopCache, now: float) -> None:
@@ -102,8 +101,7 @@ class Reporter:
         of = Reference(metadata["namespace"], metadata["name"], str(metadata.get("uid") or ""))
         cache.version = str(metadata.get("resourceVersion") or "")
         after = deleting_status(before, waiting, generation=int(metadata.get("generation") or 0), now=now)
-        # an unknown figure has no sample
-        self._metrics.observed(of.namespace, of.name, {})
+        self._metrics.observed(of.namespace, of.name, after)
         await self._write(of, before, after, cache, now)
 
     async def _write(
@@ -164,6 +162,16 @@ class Reporter:
                         "error": shortened(str(error)),
                     },
                 )
+
+
+def _wanted(world: World, plan: Plan) -> dict[str, float]:
+    """The gauges that say what an object is to be like."""
+    monitoring = world.resource.spec.monitoring
+    return {
+        "wanted_workers": plan.replicas,
+        "lag_limit_seconds": monitoring.lag_degraded_seconds,
+        "retention_limit_percent": monitoring.retention_warning_percent,
+    }
 
 
 def _known(before: Mapping[str, Any], cache: LoopCache, now: float) -> Mapping[str, Any]:

@@ -30,10 +30,12 @@ class Calls:
 
     Args:
         threads: bounds the calls of the vendor's SDK, of the whole process.
+        failed: called with the error of each call that was made and failed.
     """
 
-    def __init__(self, threads: asyncio.Semaphore) -> None:
+    def __init__(self, threads: asyncio.Semaphore, failed: Callable[[Exception], None] = lambda error: None) -> None:
         self._threads = threads
+        self._failed = failed
         self._waiting_for_threads = 0
         self._turns = Turns(CALLS)
         self._blocking = Turns(BLOCKING_CALLS)
@@ -76,7 +78,14 @@ class Calls:
                     if all(circuit.admits for circuit in circuits):
                         for circuit in circuits:
                             held.enter_context(circuit.admitted())
-                        return await _within(seconds, call(), "no answer")
+                        return await self._made(seconds, call)
+
+    async def _made(self, seconds: float, call: Callable[[], Awaitable[R]]) -> R:
+        try:
+            return await _within(seconds, call(), "no answer")
+        except Exception as error:
+            self._failed(error)
+            raise
 
     @contextmanager
     def _part(self, about: str) -> Iterator[Circuit | None]:

@@ -52,6 +52,32 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
     "stdout": {"sink__tablestore": None, "sink__stdout": {}},
+    "files": {
+        "sink": {
+            "files": {
+                "url": "s3://shop-changes/orders",
+                "endpoint": "https://oss-cn-hangzhou.aliyuncs.com",
+                "region": "cn-hangzhou",
+                "bucketInHost": True,
+                "credentials": {"secretRef": {"name": "store-keys"}},
+                "format": "Parquet",
+                "compression": "zstd",
+                "maxFileBytes": 1_048_576,
+                "maxFileSeconds": 30,
+            }
+        }
+    },
+    "volume": {
+        "sink": {"files": {"url": "file:///data/orders"}},
+        "workers": {
+            "podTemplate": {
+                "spec": {
+                    "containers": [{"name": "worker", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}],
+                    "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "shared"}}],
+                }
+            }
+        },
+    },
 }
 
 

@@ -21,31 +21,9 @@ from ots_emulator.server.faults import FaultRule
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import TunnelType
 from tests.support.emulator.emulator_scene import EmulatorScene, twenty_rows
+from tests.support.metric_pages import WORKER, labelled
 from tests.support.programs.run_process import Left, document, ended, line_with, start
 from tests.support.waiting import until
-
-#: Every metric that the worker serves: its kind, and its labels beside `tunnel`.
-METRICS: dict[str, tuple[str, set[str]]] = {
-    "ots_tunnel_records": ("counter", {"channel_type", "action"}),
-    "ots_tunnel_bytes": ("counter", {"channel_type"}),
-    "ots_tunnel_read_seconds": ("histogram", {"channel_type", "le"}),
-    "ots_tunnel_decode_seconds": ("histogram", {"channel_type", "le"}),
-    "ots_tunnel_sink_seconds": ("histogram", {"channel_type", "sink", "le"}),
-    "ots_tunnel_checkpoint_seconds": ("histogram", {"channel_type", "le"}),
-    "ots_tunnel_checkpoint_age_seconds": ("gauge", {"channel_type", "channel"}),
-    "ots_tunnel_lag_seconds": ("gauge", {"channel_type", "channel"}),
-    "ots_tunnel_caught_up": ("gauge", {"channel_type", "channel"}),
-    "ots_tunnel_channels": ("gauge", {"state"}),
-    "ots_tunnel_inflight_bytes": ("gauge", set()),
-    "ots_tunnel_busy_ratio": ("gauge", set()),
-    "ots_tunnel_rebalances": ("counter", {"direction"}),
-    "ots_tunnel_possible_gaps": ("counter", set()),
-    "ots_tunnel_retries": ("counter", {"operation", "code"}),
-    "ots_tunnel_omitted_records": ("counter", {"reason"}),
-    "ots_tunnel_omitted_cells": ("counter", {"reason"}),
-    "ots_tunnel_refused_records": ("counter", {"policy"}),
-    "ots_tunnel_sink_retries": ("counter", set()),
-}
 
 
 @pytest.fixture
@@ -134,14 +112,10 @@ async def test_the_metrics_page_has_every_name_with_its_labels(scene: EmulatorSc
             await asyncio.sleep(0.05)
     await stopped(process, path)
 
-    found = {
-        name: (family.type, {label for sample in family.samples for label in sample.labels} - {"tunnel"})
-        for name, family in families.items()
-        if not name.endswith("_created")
-    }
     # a hand-over needs a second worker
     assert families["ots_tunnel_rebalances"].samples == []
-    assert found == METRICS | {"ots_tunnel_rebalances": ("counter", set())}
+    expected = {name: (kind, labels | {"tunnel"}) for name, (kind, labels) in WORKER.items()}
+    assert labelled(families.values()) == expected | {"ots_tunnel_rebalances": ("counter", set())}
     samples = [sample for family in families.values() for sample in family.samples]
     assert {sample.labels["tunnel"] for sample in samples} == {"t"}
     values = {(each.name, *each.labels.values()): each.value for each in samples}

@@ -74,7 +74,7 @@ def test_records_from_the_checkpoints_are_shown_at_every_call(scene: VerifyScene
     asyncio.run(ask_tunnels(scene, create="copy"))
 
     for _ in range(2):
-        lines = tail(scene, "copy", "--no-follow", "-o", "json").stdout.splitlines()
+        lines = tail(scene, "copy", "--no-follow", "-o", "jsonl").stdout.splitlines()
         assert [json.loads(line)["key"]["pk"] for line in lines] == ["k00001", "k00002"]
 
 
@@ -91,7 +91,7 @@ def test_records_as_lines_of_text(scene: VerifyScene) -> None:
 
 
 def test_changes_of_a_table_are_shown_as_they_come(scene: VerifyScene) -> None:
-    command = [sys.executable, "-m", "ots_tunnel", *arguments(scene, "-n", "3", "-o", "json")]
+    command = [sys.executable, "-m", "ots_tunnel", *arguments(scene, "-n", "3", "-o", "jsonl")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
@@ -158,7 +158,7 @@ async def test_no_channel_shows_more_than_was_asked_for(scene: VerifyScene) -> N
 
 
 def test_a_closed_pipe_ends_it_without_an_error(scene: VerifyScene) -> None:
-    with tailing(scene, "-o", "json") as process:
+    with tailing(scene, "-o", "jsonl") as process:
         assert process.stderr is not None
         assert process.stdout is not None
         assert "temporary tunnel" in process.stderr.readline()

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from ots_emulator import Settings
 from ots_tunnel.cli import cli
+from ots_tunnel.console.exit_codes import exit_code
 from ots_tunnel.errors import Explained, ObjectAlreadyExist, TableNotFound
 from tests.support.verify_scene import INSTANCE, SOURCE, VerifyScene, verify_scene
 
@@ -30,7 +31,7 @@ def call(scene: VerifyScene, *arguments: str) -> Result:
 
 
 def rows(scene: VerifyScene, *arguments: str) -> list[dict[str, Any]]:
-    result = call(scene, *arguments, "-o", "json")
+    result = call(scene, *arguments, "-o", "jsonl")
     assert result.exit_code == 0, (result.output, result.exception)
     return [json.loads(line) for line in result.stdout.splitlines()]
 
@@ -44,7 +45,8 @@ def test_a_tunnels_life(scene: VerifyScene) -> None:
     assert {name: row["type"] for name, row in listed.items()} == {"copy": "BaseAndStream", "late": "Stream"}
     assert listed["copy"]["id"] == made["id"]
 
-    described, *channels = rows(scene, "tunnel", "describe", SOURCE, "copy")
+    [described] = rows(scene, "tunnel", "describe", SOURCE, "copy")
+    channels = described["channels"]
     assert described["tunnel"] == "copy"
     assert channels == rows(scene, "channels", SOURCE, "copy")
     assert [(row["type"], row["client"], row["consumed"]) for row in channels if row["type"] == "BaseData"] == [
@@ -93,3 +95,31 @@ def test_tail_with_a_tunnel_has_no_start(scene: VerifyScene) -> None:
 
     assert refused.exit_code == 2
     assert "a tunnel is read from its checkpoints" in refused.output
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("tunnel", "list", "nowhere"),
+        ("tunnel", "list", "no-such-table"),
+        ("tunnel", "create", "nowhere", "t"),
+        ("tail", "nowhere"),
+        ("tail", "nowhere", "t"),
+        ("tail", "no-such-table", "t"),
+    ],
+    ids=" ".join,
+)
+def test_a_missing_table_is_not_mistaken_for_one_without_tunnels(scene: VerifyScene, asked: tuple[str, ...]) -> None:
+    missing = call(scene, *asked).exception
+
+    assert isinstance(missing, Explained)
+    assert exit_code(missing) == 11
+    table = asked[1] if asked[0] == "tail" else asked[2]
+    assert str(missing).startswith(f"there is no table {table!r} in instance 'demo' at http")
+
+
+def test_a_missing_tunnel_is_named_by_a_tail(scene: VerifyScene) -> None:
+    missing = call(scene, "tail", SOURCE, "nothing").exception
+
+    assert isinstance(missing, Explained)
+    assert exit_code(missing) == 10

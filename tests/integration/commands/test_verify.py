@@ -87,6 +87,10 @@ def test_every_kind_of_difference_is_shown(tables: VerifyScene) -> None:
         },
     ]
     text = tables.verify().stdout
+    kinds = text.splitlines()[1]
+    assert kinds == (
+        "the destination lacks 1 row, and has 1 row that the source lacks, and differs in 1 row (1 in values)"
+    )
     assert "different: pk='k00003', n=3\n" in text
     assert f"    x @ {BASE}: INTEGER 3 | STRING '3'\n" in text
     assert "missing: pk='k00100', n=100\n" in text
@@ -101,6 +105,8 @@ def test_different_versions_alone_are_a_difference(tables: VerifyScene) -> None:
 
     assert (report["rows"], report["cells"], report["versions"], report["different"]) == (1, 1, 2, 1)
     assert [cell["version"] for cell in report["first"][0]["cells"]] == [BASE + 1, BASE]
+    assert report["differentIn"] == {"values": 0, "columns": 0, "versions": 1}
+    assert "the destination differs in 1 row (1 in versions alone)\n" in tables.verify().stdout
 
 
 def test_doubles_are_compared_by_their_bits(tables: VerifyScene) -> None:

@@ -94,7 +94,7 @@ def test_missing_options_are_named(tmp_path: Path) -> None:
         done = CliRunner().invoke(cli, arguments)
 
     assert done.exit_code == 2
-    assert "missing FILE, or --to-table" in done.stderr
+    assert "missing FILE, --from-object, or --to-table" in done.stderr
 
 
 def document(tables: VerifyScene, more: str = "", sink: str = "") -> Path:
@@ -182,7 +182,7 @@ def test_a_document_and_options_exclude_each_other(tables: VerifyScene) -> None:
     done = CliRunner().invoke(
         cli,
         ["verify", str(document(tables)), "--to-table", "x"],
-        env={"OTS_TUNNEL_INSTANCE": "what stands in the environment does not matter"},
+        env={"OTS_INSTANCE": "what stands in the environment does not matter"},
     )
 
     assert done.exit_code == 2

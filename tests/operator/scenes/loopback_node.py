@@ -1,12 +1,11 @@
 """A node on loopback: runs a pod of a Deployment as a process, on a separate address of 127.0.0.0/8.
 
-The API-only cluster has no kubelet. This module does the part of a kubelet that the operator notices: the worker's
-document and keys as files, a real worker behind the pod's address, and the pod's status.
+The API-only cluster has no kubelet. This module does the part of a kubelet that the operator notices: the pod's
+volumes as folders, a real worker behind the pod's address, and the pod's status.
 """
 
 from __future__ import annotations
 
-import base64
 import errno
 import random
 import socket
@@ -21,6 +20,7 @@ import yaml
 
 from ots_tunnel_operator import names
 from tests.operator.scenes.operator_scene import OperatorScene
+from tests.operator.scenes.pod_volumes import PodVolumes, moved
 from tests.support.programs.processes import inherited_environment, module
 
 _STOP_SECONDS = 20.0
@@ -33,10 +33,9 @@ class AddressTaken(Exception):
 class LoopbackNode:
     """Context manager that runs the only pod of an object's Deployment and ends its worker."""
 
-    def __init__(self, scene: OperatorScene, folder: Path, name: str = "copy") -> None:
+    def __init__(self, scene: OperatorScene, folder: Path) -> None:
         self._scene = scene
         self._folder = folder
-        self._name = name
         self._process: subprocess.Popen[bytes] | None = None
         self._log = folder / "worker.log"
 
@@ -87,19 +86,15 @@ class LoopbackNode:
         self._scene.until(lambda: self._is_ready(address), "the worker is ready")
 
     def _document(self, address: str) -> Path:
-        config_map = self._scene.kube.get("ConfigMap", self._scene.namespace, names.config_name(self._name))
-        secret = self._scene.kube.get("Secret", self._scene.namespace, "ots-credentials")
-        assert config_map is not None
-        assert secret is not None
-        for key, value in secret["data"].items():
-            (self._folder / key).write_bytes(base64.b64decode(value))
-        document: dict[str, Any] = yaml.safe_load(config_map["data"][names.WORKER_FILE])
+        (pod,) = self._scene.kube.list("Pod", self._scene.namespace)
+        folders = PodVolumes(self._scene, self._folder).mount(pod["spec"])
+        document: dict[str, Any] = yaml.safe_load((folders[names.CONFIG_DIRECTORY] / names.WORKER_FILE).read_text())
         document["http"]["host"] = address
-        for end in (document["source"], document["sink"]["tablestore"]):
-            end["credentials"]["directory"] = str(self._folder)
-            end["endpoint"] = self._scene.service.endpoint
+        document["source"]["endpoint"] = self._scene.service.endpoint
+        if "tablestore" in document["sink"]:
+            document["sink"]["tablestore"]["endpoint"] = self._scene.service.endpoint
         path = self._folder / names.WORKER_FILE
-        path.write_text(yaml.safe_dump(document))
+        path.write_text(yaml.safe_dump(moved(document, folders)))
         return path
 
     def _is_ready(self, address: str) -> bool:

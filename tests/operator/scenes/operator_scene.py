@@ -74,7 +74,9 @@ class OperatorScene:
 
     def tunnel_object(self, name: str = "copy", **changes: Any) -> Document:
         """Return an object of this scene; changes as in `objects.tunnel_object`."""
-        places = {"source__endpoint": self.endpoint, "sink__tablestore__endpoint": self.endpoint}
+        places = {"source__endpoint": self.endpoint}
+        if "sink" not in changes:
+            places["sink__tablestore__endpoint"] = self.endpoint
         document = tunnel_object(name, **(places | changes))
         document["metadata"]["namespace"] = self.namespace
         return document

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ots_tunnel.commands.record_lines import text_line
-from ots_tunnel.model import Action, CellOp, ChannelId, SequenceInfo
+from ots_tunnel.model import Action, CellOp, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.records import record
 
@@ -21,10 +21,10 @@ from tests.support.records import record
 def test_a_deleted_cell_has_a_minus_and_its_version(column: Column, shown: str) -> None:
     changed = record((("pk", "a"),), column, action=Action.UPDATE)
 
-    assert text_line(changed, ChannelId("c")).split("  ")[-1] == shown
+    assert text_line(changed).split("  ")[-1] == shown
 
 
 def test_a_deleted_row_has_only_its_key() -> None:
     deleted = record((("pk", "a"),), action=Action.DELETE, sequence=SequenceInfo(0, 1_700_000_000_000_000, 1))
 
-    assert text_line(deleted, ChannelId("c")).split() == ["2023-11-14T22:13:20.000Z", "DELETE", "pk='a'"]
+    assert text_line(deleted).split() == ["2023-11-14T22:13:20.000Z", "DELETE", "pk='a'"]

@@ -85,6 +85,23 @@ async def test_a_running_object_is_polled() -> None:
     assert condition(kube, "Ready") == ("True", "Consuming")
 
 
+async def test_metrics_say_what_was_done_for_an_object_and_how_it_is_to_be() -> None:
+    kube, metrics = stored(), OperatorMetrics()
+    place = {"namespace": "default", "name": NAME}
+    observed = cast(Observer, Observed(lambda _: replace(world(), children={}, pods=())))
+    reconciler = Reconciler(cast(Cluster, kube), observed, SETTINGS, metrics, lambda _: None, lambda: NOW)
+
+    await reconciler.step("default", NAME, LoopCache())
+
+    value = metrics.registry.get_sample_value
+    assert value("ots_tunnel_actions_total", place | {"action": "ApplyObject"}) == 2  # document and Deployment
+    assert value("ots_tunnel_wanted_workers", place) == 1
+    assert value("ots_tunnel_ready_workers", place) == 0
+    assert value("ots_tunnel_lag_limit_seconds", place) == 900
+    assert value("ots_tunnel_retention_limit_percent", place) == 50
+    assert value("ots_tunnel_condition", place | {"type": "Stalled", "reason": "AsExpected"}) == 0
+
+
 async def test_a_problem_is_reported_and_tried_again_with_growing_pauses() -> None:
     kube, cache = stored(), LoopCache()
 

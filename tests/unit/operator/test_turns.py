@@ -53,6 +53,23 @@ class Service:
             self.running -= 1
 
 
+async def test_a_call_that_fails_is_reported_once() -> None:
+    failed: list[Exception] = []
+    of, busy = Calls(asyncio.Semaphore(4), failed.append), service_error("OTSTunnelServerUnavailable", "busy")
+
+    async def refuse() -> None:
+        raise busy
+
+    with pytest.raises(type(busy)):
+        await make(of, 10, refuse)
+    with pytest.raises(ReadTimeout):
+        await make(of, 10, Service().call)
+    await make(of, 10, Service(silent=False).call)
+
+    assert failed[0] is busy
+    assert [type(error) for error in failed[1:]] == [ReadTimeout]
+
+
 async def test_calls_to_one_instance_take_turns() -> None:
     service, of = Service(silent=False), calls()
 

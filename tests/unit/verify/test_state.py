@@ -89,14 +89,14 @@ def test_an_empty_state_is_equal() -> None:
     ("change", "message"),
     [
         (lambda document: document.pop("bounds"), "here: not the state of a comparison: bounds: Field required"),
-        (lambda document: document.update(format="2"), "here: format: found '2', allowed is 'ots-tunnel verify 1'"),
+        (lambda document: document.update(format="2"), "here: format: found '2', allowed is 'ots-tunnel verify 2'"),
         (
             lambda document: document.update(bounds=["AAAA"] * 2),
             "here: not the state of a comparison: buffer begins with",
         ),
         (lambda document: document.update(bounds=["*"] * 2), "here: not the state of a comparison"),
         (lambda document: document.update(bounds=[]), "here: bounds: found 0, needed are at least 2"),
-        (lambda document: document["done"].update({"1": [1]}), "here: done: slice 1 has 1 counts, needed are 8"),
+        (lambda document: document["done"].update({"1": [1]}), "here: done: slice 1 has 1 counts, needed are 11"),
     ],
 )
 def test_a_damaged_state_is_refused(change: object, message: str) -> None:
@@ -138,6 +138,7 @@ def test_reports_say_what_was_left_out() -> None:
 
     assert lines == [
         "different: shop/orders at http://h:1 | shop/copy at http://h:1",
+        "the destination lacks 2 rows",
         "5 rows, 6 cells, 7 versions compared in 1.2 s; 2 missing, 0 extra, 0 different",
         "3 differing versions left out: they are near the end of their time to live",
         "4 rows differed at first and were equal 30 s later",

@@ -126,6 +126,7 @@ def test_metric_names_and_labels_are_an_interface() -> None:
         "ots_tunnel_records": {("action", *by_type)},
         "ots_tunnel_bytes": {by_type},
         "ots_tunnel_read_seconds": {by_type},
+        "ots_tunnel_build_info": {("tunnel", "version")},
         "ots_tunnel_decode_seconds": {by_type},
         "ots_tunnel_omitted_records": {("reason", "tunnel")},
         "ots_tunnel_omitted_cells": {("reason", "tunnel")},
@@ -139,7 +140,7 @@ def test_metric_names_and_labels_are_an_interface() -> None:
         "ots_tunnel_busy_ratio": {("tunnel",)},
         "ots_tunnel_inflight_bytes": {("tunnel",)},
         "ots_tunnel_channels": {("state", "tunnel")},
-        "ots_tunnel_lag_seconds": {by_channel},
+        "ots_tunnel_channel_lag_seconds": {by_channel},
         "ots_tunnel_caught_up": {by_channel},
         "ots_tunnel_checkpoint_age_seconds": {by_channel},
     }

@@ -1,21 +1,26 @@
-"""`ots-tunnel config check`: validate a worker's document."""
+"""`ots-tunnel config check` and `config schema`: validate a worker's document, and let editors do so."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import click
 
 from ots_tunnel.config import WorkerConfig, load_config
+from ots_tunnel.config.json_schema import document_schema
+from ots_tunnel.console.examples import examples
 
 
-@click.group()
+@click.group(epilog=examples("ots-tunnel config check worker.yaml", "ots-tunnel config schema > worker.schema.json"))
 def config() -> None:
-    """Check a worker's document."""
+    """Check a worker's document, or print its schema."""
 
 
-@config.command()
+@config.command(
+    epilog=examples("ots-tunnel config check worker.yaml", "ots-tunnel config check worker.yaml --document-only")
+)
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--document-only", is_flag=True, help="Check the document alone, without key files, libraries and code.")
 def check(path: Path, document_only: bool) -> None:
@@ -28,6 +33,17 @@ def check(path: Path, document_only: bool) -> None:
     if not document_only:
         asyncio.run(_check_surroundings(document))
     click.echo(f"{path}: ok")
+
+
+@config.command(epilog=examples("ots-tunnel config schema > worker.schema.json"))
+def schema() -> None:
+    """Print the JSON schema of a worker's document, by which editors complete and check it.
+
+    Let the document begin with this comment, and an editor with the YAML language server finds the schema:
+
+    # yaml-language-server: $schema=worker.schema.json
+    """
+    click.echo(json.dumps(document_schema(), indent=2))
 
 
 async def _check_surroundings(document: WorkerConfig) -> None:

@@ -6,10 +6,11 @@ import sys
 
 import click
 
+from ots_tunnel.console.examples import examples
 from ots_tunnel.errors import ConfigError
 
 
-@click.command()
+@click.command(epilog=examples("ots-tunnel demo", "ots-tunnel demo --rows 100000 --rate 1000 --seconds 60"))
 @click.option("--rows", default=20_000, show_default=True, type=click.IntRange(1_000, 336_776), help="Rows to load.")
 @click.option("--rate", default=200, show_default=True, type=click.IntRange(1, 2_000), help="Changes per second.")
 @click.option("--seconds", default=20, show_default=True, type=click.IntRange(6, 600), help="Time to follow changes.")

@@ -22,7 +22,7 @@ from ots_tunnel.errors import (
     WrongTunnel,
 )
 from ots_tunnel.log_actions import LogAction
-from ots_tunnel.model import TunnelDescription, TunnelId
+from ots_tunnel.model import TunnelDescription, TunnelId, TunnelInfo
 
 _T = TypeVar("_T")
 
@@ -71,6 +71,19 @@ async def find_tunnel(
     return await _with_table_error(client, table, client.describe_tunnel(table, name, tunnel_id))
 
 
+async def list_tunnels(client: TunnelClient, table: str) -> tuple[TunnelInfo, ...]:
+    """The tunnels of a table.
+
+    Raises:
+        TableNotFound: the table does not exist; the service answers with an empty list then.
+        ServiceError, TransportError: the call failed.
+    """
+    found = await client.list_tunnels(table)
+    if not found and (missing := await _missing_table(client, table)):
+        raise missing
+    return found
+
+
 async def delete_tunnel(client: TunnelClient, table: str, name: str) -> None:
     """Delete a tunnel.
 
@@ -85,20 +98,20 @@ async def _with_table_error(client: TunnelClient, table: str, call: Awaitable[_T
     try:
         return await call
     except TunnelNotFound as error:
-        if await _is_missing(client, table):
-            raise TableNotFound(error.code, error.message, error.request_id, error.http_status) from error
+        if missing := await _missing_table(client, table):
+            raise missing from error
         raise
 
 
-async def _is_missing(client: TunnelClient, table: str) -> bool:
-    """Whether the table certainly does not exist; the Tunnel Service only reports the missing tunnel."""
+async def _missing_table(client: TunnelClient, table: str) -> TableNotFound | None:
+    """The error of a table that certainly does not exist; the Tunnel Service reports only what it has of it."""
     tables = TableClient(client.endpoint, client.instance, client.credentials)
     try:
         await tables.describe_table(table)
-    except ObjectNotExist:
-        return True
+    except (ObjectNotExist, TableNotFound) as error:
+        return TableNotFound(error.code, error.message, error.request_id, error.http_status)
     except (ServiceError, TransportError, CodecError):
-        return False  # an AccessKey for tunnels may lack the permission to describe tables
+        return None  # an AccessKey for tunnels may lack the permission to describe tables
     finally:
         await tables.close()
-    return False
+    return None

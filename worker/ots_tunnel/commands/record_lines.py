@@ -19,26 +19,30 @@ def json_line(record: Record, channel_id: ChannelId) -> str:
     return json.dumps(json_form(record, channel_id), ensure_ascii=False)
 
 
-def text_line(record: Record, _: ChannelId) -> str:
-    """One record as a line of text: time, action, key, cells."""
+def text_line(record: Record, most: int | None = VALUE_CHARACTERS) -> str:
+    """One record as a line of text: time, action, key, cells.
+
+    Args:
+        most: characters of a value that are shown; None shows all.
+    """
     sequence = record.sequence
     when = iso_time(sequence.timestamp_us / 1e6) if sequence is not None else "existing row"
-    key = ", ".join(f"{name}={_shown(value)}" for name, value in record.primary_key)
-    cells = " ".join(_cell(column) for column in record.columns) if record.action is not Action.DELETE else ""
+    key = ", ".join(f"{name}={_shown(value, most)}" for name, value in record.primary_key)
+    cells = " ".join(_cell(column, most) for column in record.columns) if record.action is not Action.DELETE else ""
     return f"{when:24}  {record.action.name:6}  {key}  {cells}".rstrip()
 
 
-def _cell(column: Column) -> str:
+def _cell(column: Column, most: int | None) -> str:
     version = "" if column.timestamp_ms is None else f"@{column.timestamp_ms}"
     match column.op:
         case CellOp.PUT:
-            return f"{column.name}={_shown(column.value)}"
+            return f"{column.name}={_shown(column.value, most)}"
         case CellOp.DELETE_ONE_VERSION:
             return f"-{column.name}{version}"
         case _:
             return f"-{column.name}"
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, most: int | None) -> str:
     text = repr(value)
-    return text if len(text) <= VALUE_CHARACTERS else f"{text[: VALUE_CHARACTERS - 3]}..."
+    return text if most is None or len(text) <= most else f"{text[: most - 3]}..."

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ots_tunnel.commands.signals import StopSignals
+from ots_tunnel.console.examples import examples
 from ots_tunnel.console.exit_codes import INCOMPLETE
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.job_file import credentials_of, end_of, load_job, zone_of
@@ -23,7 +24,12 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 _CREDENTIALS = "Folder with accessKeyId, accessKeySecret and optional securityToken; replaces keys in FILE."
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "ots-tunnel replicate job.json --time-zone Asia/Shanghai",
+        "ots-tunnel replicate job.json --reader-credentials keys/source --writer-credentials keys/copy",
+    )
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--time-zone", help="Time zone of endTime, such as Asia/Shanghai; default: that of this machine.")
 @click.option("--reader-credentials", type=_FOLDER, help=_CREDENTIALS)

@@ -16,6 +16,7 @@ import click
 
 from ots_tunnel.commands.ending import Ending, ending
 from ots_tunnel.config import WorkerConfig, load_config
+from ots_tunnel.console.examples import examples
 from ots_tunnel.console.exit_codes import OTHER_ERROR, exit_code
 from ots_tunnel.console.explanations import Place, explanation
 from ots_tunnel.errors import TunnelError
@@ -29,7 +30,12 @@ TERMINATION_LOG_BYTES = 4000
 OVERDUE_AFTER = 2.0
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "ots-tunnel run --config worker.yaml",
+        "ots-tunnel run --config worker.yaml --exit-when-complete --log-level DEBUG",
+    )
+)
 @click.option("--config", "path", required=True, type=click.Path(path_type=Path), help="Worker document (YAML).")
 @click.option(
     "--log-level",

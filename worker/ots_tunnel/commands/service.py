@@ -1,101 +1,114 @@
-"""Options, client and output of the commands that call the service."""
+"""Options and client of the commands that call the service."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import functools
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from pydantic import ValidationError
 
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.config import InstanceConfig, describe
-from ots_tunnel.console.explanations import Place, explaining
-from ots_tunnel.credentials import FileCredentials
-from ots_tunnel.errors import ConfigError
+from ots_tunnel.commands.output import output_of, output_options
+from ots_tunnel.commands.side_options import ObjectOptions, SideOptions, object_options, side_options
+from ots_tunnel.connections import Connection
+from ots_tunnel.console.explanations import explaining
 
 Result = TypeVar("Result")
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def service_options(command: Command) -> Command:
-    """Add `--endpoint`, `--instance`, `--credentials` and `-o`."""
-    for option in (
-        click.option(
-            "-o",
-            "--output",
-            type=click.Choice(["table", "json"]),
-            default="table",
-            show_default=True,
-            help="Output format.",
-        ),
-        click.option(
-            "--credentials",
-            required=True,
-            envvar="OTS_TUNNEL_CREDENTIALS",
-            type=click.Path(path_type=Path, exists=True, file_okay=False),
-            help="Folder with the files accessKeyId, accessKeySecret and optional securityToken.",
-        ),
-        click.option("--instance", required=True, envvar="OTS_TUNNEL_INSTANCE", help="Instance name."),
-        click.option(
-            "--endpoint", required=True, envvar="OTS_TUNNEL_ENDPOINT", help="Instance endpoint, http(s)://host[:port]."
-        ),
-    ):
-        command = option(command)
-    return command
-
-
-def with_client(
-    endpoint: str,
-    instance: str,
-    credentials: Path,
-    ask: Callable[[TunnelClient], Awaitable[Result]],
-    *,
-    table: str = "",
-    tunnel: str = "",
-) -> Result:
-    """Call `ask` with a client, close the client, return the answer.
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What the options of a command say about the service; nothing is read before it is asked for.
 
     Args:
-        table, tunnel: names for error messages.
-
-    Raises:
-        ConfigError: an option is wrong. Explained: the service refused or did not answer.
+        side: endpoint, instance and keys.
+        source: the object that names what the options do not.
     """
+
+    side: SideOptions
+    source: ObjectOptions
+
+    def names(self, table: str | None, tunnel: str | None) -> tuple[str, str]:
+        """Table and tunnel: the given ones, or those of the object.
+
+        Raises:
+            click.UsageError: a name is missing.
+        """
+        if table is None and self.source.is_given:
+            return self.source.table, self.source.named.tunnel
+        if table is None or tunnel is None:
+            raise click.UsageError("missing TABLE and NAME, or --from-object")
+        return table, tunnel
+
+    def table(self, table: str | None) -> str:
+        """The table: the given one, or that of the object.
+
+        Raises:
+            click.UsageError: the name is missing.
+        """
+        if table is None and not self.source.is_given:
+            raise click.UsageError("missing TABLE, or --from-object")
+        return self.source.table if table is None else table
+
+    def ask(
+        self, question: Callable[[TunnelClient], Awaitable[Result]], *, table: str = "", tunnel: str = ""
+    ) -> Result:
+        """Call `question` with a client, close the client, return the answer.
+
+        Args:
+            table, tunnel: names for error messages.
+
+        Raises:
+            ConfigError: an option is wrong or missing. Explained: the service refused or did not answer.
+        """
+        connection = self.side.connection(self.source.source_origins())
+        return asyncio.run(_session(connection, question, table, tunnel))
+
+
+async def _session(
+    connection: Connection, question: Callable[[TunnelClient], Awaitable[Result]], table: str, tunnel: str
+) -> Result:
+    client = TunnelClient(connection.endpoint, connection.instance, connection.credentials)
     try:
-        InstanceConfig.model_validate(
-            {"endpoint": endpoint, "instance": instance, "credentials": {"directory": credentials}}
-        )
-    except ValidationError as error:
-        raise ConfigError(describe(error, InstanceConfig, "--")) from error
-    place = Place(endpoint, instance, str(credentials), table, tunnel)
-
-    async def session() -> Result:
-        client = TunnelClient(endpoint, instance, FileCredentials(credentials))
-        try:
-            with explaining(place):
-                return await ask(client)
-        finally:
-            await client.close()
-
-    return asyncio.run(session())
+        with explaining(connection.place(table, tunnel)):
+            return await question(client)
+    finally:
+        await client.close()
 
 
-def show(rows: Sequence[Mapping[str, Any]], output: str) -> None:
-    """Print rows as an aligned table, or as JSON lines."""
-    if output == "json":
-        for row in rows:
-            click.echo(json.dumps(row))
-        return
-    if not rows:
-        click.echo("none")
-        return
-    titles = list(rows[0])
-    lines = [[title.upper() for title in titles]]
-    lines += [["-" if row[title] is None else str(row[title]) for title in titles] for row in rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(titles))]
-    for line in lines:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+def service_options(*, ids: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the options of a command that calls the service; it gets them as `service` and `output`.
+
+    Args:
+        ids: whether `-q` can print ids.
+    """
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @side_options()
+        @object_options
+        @output_options(ids=ids)
+        @functools.wraps(command)
+        def run(
+            *arguments: Any,
+            endpoint: str | None,
+            instance: str | None,
+            credentials: Path | None,
+            profile: str | None,
+            from_object: str | None,
+            context: str,
+            form: str | None,
+            only_ids: bool = False,
+            **options: Any,
+        ) -> Any:
+            source = ObjectOptions(from_object, context)
+            side = SideOptions(endpoint, instance, credentials, profile)
+            service = Service(side, source)
+            return command(*arguments, service=service, output=output_of(form, only_ids=only_ids), **options)
+
+        return run
+
+    return add

@@ -3,58 +3,71 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import signal
-import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
 import click
 
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.commands.record_lines import json_line, text_line
-from ots_tunnel.commands.service import service_options, with_client
+from ots_tunnel.commands.output import Output
+from ots_tunnel.commands.record_printer import RecordPrinter
+from ots_tunnel.commands.service import Service, service_options
 from ots_tunnel.commands.signals import STOP_SIGNALS, StopSignals
-from ots_tunnel.commands.tail_reader import TailedTunnel, TailReader, Taker
+from ots_tunnel.commands.tail_reader import TailedTunnel, TailReader
+from ots_tunnel.console.examples import examples
 from ots_tunnel.errors import ServiceError, TunnelError
-from ots_tunnel.model import ChannelId, ChannelType, StreamConfig, TunnelId, TunnelType
-from ots_tunnel.protocol.record import Record
+from ots_tunnel.model import StreamConfig, TunnelId, TunnelType
 
 #: Seconds that deleting the temporary tunnel may take.
 DELETE_DEADLINE = 10.0
 
 
-@click.command()
-@click.argument("table")
+@click.command(
+    epilog=examples(
+        "ots-tunnel tail orders                            # changes as they come, until Ctrl-C",
+        "ots-tunnel tail orders -n 5 --earliest -o jsonl   # the five oldest changes that are kept",
+        "ots-tunnel tail orders orders-copy --no-follow    # what that tunnel delivers next",
+        "ots-tunnel tail --from-object shop/orders-copy",
+    )
+)
+@click.argument("table", required=False)
 @click.argument("tunnel", required=False)
 @click.option("-n", "--records", "most", type=click.IntRange(1), help="End after this number of records.")
 @click.option("--earliest", is_flag=True, help="Start at the oldest retained record; only without TUNNEL.")
 @click.option("--follow/--no-follow", default=True, show_default=True, help="Wait for new records at the end.")
-@service_options
+@service_options(ids=False)
 def tail(
-    table: str, tunnel: str | None, most: int | None, earliest: bool, follow: bool, output: str, **service: Any
+    table: str | None,
+    tunnel: str | None,
+    most: int | None,
+    earliest: bool,
+    follow: bool,
+    service: Service,
+    output: Output,
 ) -> None:
     """Print changes of TABLE as they arrive; with TUNNEL, its records from the checkpoints on.
 
     Consumes nothing: no client connects and no checkpoint is written. Without TUNNEL, creates a temporary Stream
-    tunnel and deletes it at the end.
+    tunnel and deletes it at the end. With --from-object alone, TABLE and TUNNEL are those of the object.
     """
+    if table is None:
+        table, tunnel = service.table(table), service.source.named.tunnel
     if tunnel is not None and earliest:
         raise click.UsageError("--earliest is for a tail without TUNNEL: a tunnel is read from its checkpoints")
-    take = _printer(output, most)
+    printer = RecordPrinter(output.form, most)
 
     async def read(client: TunnelClient) -> None:
         opened = nullcontext(TailedTunnel(table, tunnel)) if tunnel else temporary(client, table, earliest=earliest)
         async with opened as tailed:
-            await TailReader(client, tailed, follow=follow, take=take).run()
+            await TailReader(client, tailed, follow=follow, take=printer.take).run()
 
     # A closed terminal sends SIGHUP, and the temporary tunnel has to be deleted then, too.
     signals = StopSignals((*STOP_SIGNALS, signal.SIGHUP))
-    with_client(
-        **service, ask=lambda client: _run_until_signal(read(client), signals), table=table, tunnel=tunnel or ""
-    )
+    with printer:
+        service.ask(lambda client: _run_until_signal(read(client), signals), table=table, tunnel=tunnel or "")
     signals.exit_if_stopped()
 
 
@@ -99,23 +112,3 @@ async def _delete(client: TunnelClient, table: str, name: str, tunnel_id: Tunnel
     except (TunnelError, TimeoutError) as error:
         reason = str(error) or type(error).__name__
         click.echo(f"tunnel {name} was not deleted: {reason}; delete it with ots-tunnel tunnel delete", err=True)
-
-
-def _printer(output: str, most: int | None) -> Taker:
-    shown = 0
-    form: Callable[[Record, ChannelId], str] = json_line if output == "json" else text_line
-
-    def take(channel_id: ChannelId, _: ChannelType, records: list[Record]) -> bool:
-        nonlocal shown
-        for record in records:
-            try:
-                click.echo(form(record, channel_id))
-            except BrokenPipeError:  # the reader of the pipe has ended, such as `head`
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                return False
-            shown += 1
-            if most is not None and shown >= most:
-                return False
-        return True
-
-    return take

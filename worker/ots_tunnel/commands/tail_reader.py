@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from ots_tunnel.client.tunnel import Page, TunnelClient
+from ots_tunnel.commands.preflight import find_tunnel
 from ots_tunnel.errors import TunnelError, first_error
 from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, ChannelType, ClientId, Stage, Token, TunnelId
 from ots_tunnel.protocol.idle_read import IDLE_READ, IdleReads
@@ -98,7 +99,7 @@ class TailReader:
 
     async def _wait_for_channels(self) -> None:
         while True:
-            found = await self._client.describe_tunnel(self._tailed.table, self._tailed.tunnel_name)
+            found = await find_tunnel(self._client, self._tailed.table, self._tailed.tunnel_name)
             if found.tunnel.stage != Stage.INIT and found.channels:
                 return
             await self._sleep(IDLE_READ.delay(2, self._entropy()))
@@ -106,7 +107,7 @@ class TailReader:
     async def _read_all(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             while True:
-                found = await self._client.describe_tunnel(self._tailed.table, self._tailed.tunnel_name)
+                found = await find_tunnel(self._client, self._tailed.table, self._tailed.tunnel_name)
                 for channel in found.channels:
                     if channel.channel_id not in self._known and channel.status is not ChannelStatus.TERMINATED:
                         self._known.add(channel.channel_id)

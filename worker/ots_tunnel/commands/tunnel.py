@@ -7,18 +7,25 @@ from typing import Any
 
 import click
 
-from ots_tunnel.commands.preflight import delete_tunnel, find_tunnel
-from ots_tunnel.commands.service import service_options, show, with_client
+from ots_tunnel.commands.output import Output
+from ots_tunnel.commands.preflight import delete_tunnel, find_tunnel, list_tunnels
+from ots_tunnel.commands.service import Service, service_options
+from ots_tunnel.console.examples import examples
 from ots_tunnel.model import ChannelInfo, StreamConfig, TunnelInfo, TunnelType
 from ots_tunnel.worker.status.iso_time import iso_time
 
 
-@click.group()
+@click.group(epilog=examples("ots-tunnel tunnel list orders", "ots-tunnel tunnel create orders orders-copy"))
 def tunnel() -> None:
     """Create, list, describe and delete tunnels."""
 
 
-@tunnel.command()
+@tunnel.command(
+    epilog=examples(
+        "ots-tunnel tunnel create orders orders-copy",
+        "ots-tunnel tunnel create orders late --type Stream --start-time 2026-01-01T00:00:00Z -q",
+    )
+)
 @click.argument("table")
 @click.argument("name")
 @click.option(
@@ -33,14 +40,15 @@ def tunnel() -> None:
 @click.option(
     "--start-time", type=click.DateTime(["%Y-%m-%dT%H:%M:%SZ"]), help="Start a Stream tunnel at this time, UTC."
 )
-@service_options
+@service_options(ids=True)
 def create(
     table: str,
     name: str,
     kind: str,
     earliest: bool,
     start_time: datetime | None,
-    **service: Any,
+    service: Service,
+    output: Output,
 ) -> None:
     """Create tunnel NAME on TABLE and print its id."""
     if (earliest or start_time) and kind != TunnelType.Stream.name:
@@ -51,47 +59,48 @@ def create(
     if kind == TunnelType.Stream.name:
         start_ns = int(start_time.replace(tzinfo=UTC).timestamp()) * 1_000_000_000 if start_time else 0
         stream = StreamConfig(earliest=earliest, start_offset_ns=start_ns)
-    output = service.pop("output")
-    tunnel_id = with_client(
-        **service,
-        ask=lambda client: client.create_tunnel(table, name, TunnelType[kind], stream),
-        table=table,
-        tunnel=name,
+    tunnel_id = service.ask(
+        lambda client: client.create_tunnel(table, name, TunnelType[kind], stream), table=table, tunnel=name
     )
-    show([{"tunnel": name, "id": tunnel_id}], output)
+    output.item({"tunnel": name, "id": tunnel_id}, "id")
 
 
-@tunnel.command("list")
-@click.argument("table")
-@service_options
-def list_(table: str, output: str, **service: Any) -> None:
+@tunnel.command(
+    "list", epilog=examples("ots-tunnel tunnel list orders", "ots-tunnel tunnel list orders --profile shop -o jsonl")
+)
+@click.argument("table", required=False)
+@service_options(ids=True)
+def list_(table: str | None, service: Service, output: Output) -> None:
     """List the tunnels of TABLE."""
-    tunnels = with_client(**service, ask=lambda client: client.list_tunnels(table), table=table)
-    show([tunnel_row(info) for info in tunnels], output)
+    table = service.table(table)
+    tunnels = service.ask(lambda client: list_tunnels(client, table), table=table)
+    output.rows([tunnel_row(info) for info in tunnels], "id")
 
 
-@tunnel.command()
-@click.argument("table")
-@click.argument("name")
-@service_options
-def describe(table: str, name: str, output: str, **service: Any) -> None:
+@tunnel.command(
+    epilog=examples(
+        "ots-tunnel tunnel describe orders orders-copy", "ots-tunnel tunnel describe --from-object shop/orders-copy"
+    )
+)
+@click.argument("table", required=False)
+@click.argument("name", required=False)
+@service_options(ids=True)
+def describe(table: str | None, name: str | None, service: Service, output: Output) -> None:
     """Show tunnel NAME of TABLE and its channels."""
-    description = with_client(**service, ask=lambda client: find_tunnel(client, table, name), table=table, tunnel=name)
-    show([tunnel_row(description.tunnel)], output)
-    if output == "table":
-        click.echo()
-    show([channel_row(channel) for channel in description.channels], output)
+    table, name = service.names(table, name)
+    found = service.ask(lambda client: find_tunnel(client, table, name), table=table, tunnel=name)
+    output.item(tunnel_row(found.tunnel), "id", channels=[channel_row(channel) for channel in found.channels])
 
 
-@tunnel.command()
+@tunnel.command(epilog=examples("ots-tunnel tunnel delete orders late", "ots-tunnel tunnel delete orders late --yes"))
 @click.argument("table")
 @click.argument("name")
-@service_options
+@service_options(ids=False)
 @click.confirmation_option(prompt="Delete the tunnel with its checkpoints?")
-def delete(table: str, name: str, output: str, **service: Any) -> None:
+def delete(table: str, name: str, service: Service, output: Output) -> None:
     """Delete tunnel NAME of TABLE with its checkpoints."""
-    with_client(**service, ask=lambda client: delete_tunnel(client, table, name), table=table, tunnel=name)
-    show([{"tunnel": name, "deleted": True}], output)
+    service.ask(lambda client: delete_tunnel(client, table, name), table=table, tunnel=name)
+    output.item({"tunnel": name, "deleted": True}, "tunnel")
 
 
 def tunnel_row(info: TunnelInfo) -> dict[str, Any]:

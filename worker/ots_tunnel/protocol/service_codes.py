@@ -79,7 +79,7 @@ REFUSED_CODES = frozenset(
 #: HTTP status of a proxy that gave up waiting for the service.
 _REQUEST_TIMEOUT = 408
 
-_MISSING = re.compile(r"\b(tunnel|table) (?:does )?not exist")
+_MISSING = re.compile(r"\b(tunnel|table) (?:does )?not exist|^Invalid (table) name\b")
 
 
 def is_refusal(error: BaseException) -> bool:
@@ -102,8 +102,8 @@ def service_error(code: str, message: str, request_id: str = "", http_status: in
 
     Three codes need their text too. Trimmed stream data arrives as ``OTSTunnelServerUnavailable`` with a text that
     starts with ``OTSTrimmedDataAccess``; a retry never succeeds (docs/protocol.md 1.10, G19). The Tunnel Service has no
-    codes for a missing tunnel or table (docs/protocol.md 1.10). A quota error is temporary only if its text is about
-    frequency (docs/data-plane.md 1.10).
+    codes for a missing tunnel or table (docs/protocol.md 1.10), and no table has an invalid name. A quota error is
+    temporary only if its text is about frequency (docs/data-plane.md 1.10).
     """
     if message.startswith("OTSTrimmedDataAccess"):
         return TunnelExpired(code, message, request_id, http_status)

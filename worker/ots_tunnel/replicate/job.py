@@ -53,6 +53,7 @@ from ots_tunnel.job_file import JobFile, place_of
 from ots_tunnel.model import ChannelType, TunnelDescription, TunnelId
 from ots_tunnel.replicate.evidence import Side, is_foreign
 from ots_tunnel.replicate.meter import ReplicationMeter
+from ots_tunnel.replicate.other_clients import OtherClients
 from ots_tunnel.replicate.plan import end_warning
 from ots_tunnel.replicate.preparation import Preparation
 from ots_tunnel.replicate.state import JobState
@@ -240,11 +241,16 @@ class ReplicationJob:
         return worker.status
 
     async def _measure(self, meter: ReplicationMeter, worker: TunnelWorker) -> None:
-        reader = self._job.reader
+        reader, others = self._job.reader, OtherClients(self._settings.timeout)
         while True:
             # The display keeps its last figures while calls fail; the worker reports permanent errors.
             with suppress(TunnelError):
-                meter.describe(await self._client.describe_tunnel(reader.table_name, reader.tunnel_name))
+                tunnel = await self._client.describe_tunnel(reader.table_name, reader.tunnel_name)
+                others.is_own(worker.status.client_id)
+                meter.describe(tunnel)
+                meter.elsewhere = others.held(tunnel).total()
+                for note in others.notes(tunnel):
+                    self._say(f"    note: {note}")
             until = time.monotonic() + DESCRIBE_PAUSE
             while time.monotonic() < until:
                 self._read_status(meter, worker)

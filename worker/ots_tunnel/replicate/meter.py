@@ -24,6 +24,7 @@ class ReplicationMeter:
 
     Args:
         end: end time.
+        elsewhere: unfinished channels that other clients hold.
         wall: clock.
     """
 
@@ -35,6 +36,7 @@ class ReplicationMeter:
     stage: str = ""
     base_done: int = 0
     base_total: int = 0
+    elsewhere: int = 0
     consumed: float = 0.0
     first_consumed: float = 0.0
     _pace: deque[tuple[float, float]] = field(default_factory=deque, repr=False)
@@ -87,6 +89,8 @@ class ReplicationMeter:
         parts = [self._phase(), f"{self.rows:,} rows", f"{self.rows_per_second:,.0f} rows/s"]
         if self.stage == Stage.STREAM and self.lag is not None:
             parts.append(f"lag {duration(self.lag)}")
+        if self.elsewhere:
+            parts.append(f"waiting for {self.elsewhere:,} channels of another client")
         if (left := self.seconds_left(seconds)) is not None:
             parts.append(f"about {duration(left)} left")
         return ", ".join(parts)

@@ -72,6 +72,7 @@ class Comparison:
     """Counts of what was compared and what differs.
 
     `rows`, `cells` and `versions` count the first table; a cell is a column of a row and has one or more versions.
+    `in_values`, `in_columns` and `in_versions` say in what the rows of `different` differ (see `nature`).
     `near_expiry` counts differing versions that were left out, because one table may hide them before the other.
     `settled` counts rows that differed at first and were equal when they were read again. `first` holds the first
     `keep` differences.
@@ -83,6 +84,9 @@ class Comparison:
     missing: int = 0
     extra: int = 0
     different: int = 0
+    in_values: int = 0
+    in_columns: int = 0
+    in_versions: int = 0
     near_expiry: int = 0
     settled: int = 0
     first: list[DifferingRow] = field(default_factory=list)
@@ -121,4 +125,16 @@ class Comparison:
 
 
 #: Fields of a comparison that are counts, in the order of a state file.
-COUNTS = ("rows", "cells", "versions", "missing", "extra", "different", "near_expiry", "settled")
+COUNTS = (
+    "rows",
+    "cells",
+    "versions",
+    "missing",
+    "extra",
+    "different",
+    "in_values",
+    "in_columns",
+    "in_versions",
+    "near_expiry",
+    "settled",
+)

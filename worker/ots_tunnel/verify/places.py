@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
 
 from ots_tunnel.client.caller import RetryListener
 from ots_tunnel.client.table import TableClient
@@ -15,11 +11,10 @@ from ots_tunnel.config import (
     ColumnsConfig,
     FilterConfig,
     InstanceConfig,
-    TablestoreSinkConfig,
     WorkerConfig,
-    describe,
     load_config,
 )
+from ots_tunnel.connections import Connection
 from ots_tunnel.console.explanations import Place
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials
 from ots_tunnel.errors import ConfigError
@@ -101,21 +96,10 @@ def _refuse_transform(config: WorkerConfig, path: Path) -> None:
     )
 
 
-def places_of_options(source: Mapping[str, Any], destination: Mapping[str, Any]) -> Places:
-    """The tables of the options `endpoint`, `instance`, `table` and `credentials` (a folder) of both sides.
-
-    Raises:
-        ConfigError: an option is wrong; names it.
-    """
-    return _place_of_options(source, ""), _place_of_options(destination, "to-")
-
-
-def _place_of_options(options: Mapping[str, Any], prefix: str) -> TableAccess:
-    try:
-        config = TablestoreSinkConfig.model_validate({**options, "credentials": {"directory": options["credentials"]}})
-    except ValidationError as error:
-        raise ConfigError(describe(error, TablestoreSinkConfig, f"--{prefix}")) from error
-    return _access(config, config.table, f"--{prefix}")
+def place_of_connection(connection: Connection, table: str) -> TableAccess:
+    """A table of an instance that options, a profile or an object name."""
+    place = TablePlace(endpoint=connection.endpoint.rstrip("/"), instance=connection.instance, table=table)
+    return TableAccess(place, connection.credentials, connection.place(table))
 
 
 def _access(config: InstanceConfig, table: str, settings: str) -> TableAccess:

@@ -28,9 +28,11 @@ class Outcome:
 
 
 def report_lines(outcome: Outcome) -> Iterator[str]:
-    """The result in one to four lines, then the first differences."""
+    """The result in two to five lines, then the first differences."""
     result, state = outcome.result, outcome.state
     yield f"{_verdict(outcome)}: {state.task.source} | {state.task.destination}"
+    if not result.equal:
+        yield kinds_line(result)
     yield (
         f"{result.rows:,} rows, {result.cells:,} cells, {result.versions:,} versions compared in "
         f"{outcome.seconds:.1f} s; {result.missing:,} missing, {result.extra:,} extra, {result.different:,} different"
@@ -56,6 +58,26 @@ def _verdict(outcome: Outcome) -> str:
     )
 
 
+def kinds_line(result: Comparison) -> str:
+    """What kind of difference it is, in one line; the tables differ."""
+    natures = (
+        (result.in_values, "in values"),
+        (result.in_columns, "in columns"),
+        (result.in_versions, "in versions alone"),
+    )
+    inside = ", ".join(f"{count:,} {words}" for count, words in natures if count)
+    parts = (
+        f"lacks {_rows(result.missing)}" if result.missing else "",
+        f"has {_rows(result.extra)} that the source lacks" if result.extra else "",
+        f"differs in {_rows(result.different)} ({inside})" if result.different else "",
+    )
+    return f"the destination {', and '.join(filter(None, parts))}"
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
 def _row_lines(row: DifferingRow) -> Iterator[str]:
     yield str(row)
     for cell in row.cells:
@@ -79,6 +101,11 @@ def report_document(outcome: Outcome) -> dict[str, Any]:
         "missing": result.missing,
         "extra": result.extra,
         "different": result.different,
+        "differentIn": {
+            "values": result.in_values,
+            "columns": result.in_columns,
+            "versions": result.in_versions,
+        },
         "nearExpiry": result.near_expiry,
         "settled": result.settled,
         "slices": {"compared": len(state.done), "total": state.total_slices},

@@ -17,6 +17,7 @@ from ots_tunnel.protocol.matching import match_rows
 from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells
 from ots_tunnel.protocol.plainbuffer.spans import RowSpan, check_header, scan_row
 from ots_tunnel.verify.comparison import Comparison, Difference, DifferingRow
+from ots_tunnel.verify.nature import Nature, nature_of
 from ots_tunnel.verify.rows import SAME, RowDifferences, compare_rows, is_near_expiry, show_cells
 
 #: Largest value of the request's int32 field: more versions than any table keeps, so that all are returned.
@@ -210,6 +211,8 @@ def record_in(result: Comparison) -> OnDifference:
 
     def record(kind: Difference, first: RowSpan | None, second: RowSpan | None, differences: RowDifferences) -> None:
         result.count(kind)
+        if first is not None and second is not None:
+            _count_nature(result, nature_of(first, second, differences))
         if not result.keeps_more:
             return
         row = first or second
@@ -220,6 +223,16 @@ def record_in(result: Comparison) -> OnDifference:
         )
 
     return record
+
+
+def _count_nature(result: Comparison, nature: Nature) -> None:
+    match nature:
+        case Nature.VALUES:
+            result.in_values += 1
+        case Nature.COLUMNS:
+            result.in_columns += 1
+        case Nature.VERSIONS:
+            result.in_versions += 1
 
 
 def sort_key(key: bytes) -> tuple[int | bytes, ...]:

@@ -12,7 +12,7 @@ from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, encode_pri
 from ots_tunnel.verify.comparison import COUNTS, CellDifference, Difference, DifferingRow, ShownValue
 
 #: Value of the field `format`; the number changes when older versions cannot read the document.
-FORMAT = "ots-tunnel verify 1"
+FORMAT = "ots-tunnel verify 2"
 
 
 class TablePlace(ConfigModel):

@@ -305,3 +305,34 @@ async def test_a_process_without_the_lease_reads_and_sends_no_write(server: ApiS
         await kube.close()
 
     assert [method for method, *_ in server.requests] == ["PATCH", "GET"]
+
+
+async def test_refused_calls_and_watches_are_counted_by_their_code(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[tuple[str, str]] = []
+    kube = await Kube.connect(None, lambda method, code: counted.append((method, code)))
+    server.refuse(403, "Forbidden")
+
+    with pytest.raises(KubeError):
+        await kube.apply(MANIFEST)
+    with pytest.raises(KubeError):
+        await anext(kube.watch(Selection(TUNNEL), "", 1))
+    server.status, server.body, server.pause = 200, b"{}", 1.0
+    monkeypatch.setattr(client, "CALL_SECONDS", 0.05)
+    with pytest.raises(KubeError):
+        await kube.get(CONFIG_MAP, "shop", "c")
+    await kube.close()
+
+    (_, silence) = counted.pop()
+    assert counted == [("PATCH", "403"), ("WATCH", "403")]
+    assert not silence.isdigit()
+
+
+async def test_an_answered_call_is_not_counted(server: ApiServer) -> None:
+    counted: list[tuple[str, str]] = []
+    kube = await Kube.connect(None, lambda method, code: counted.append((method, code)))
+    await kube.get(CONFIG_MAP, "shop", "c")
+    await kube.close()
+
+    assert counted == []

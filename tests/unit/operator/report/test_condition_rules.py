@@ -43,6 +43,9 @@ from tests.support.operator.worlds import (
 
 RUNNING = Plan(replicas=1)
 STDOUT = resource(recorded(destination={}), sink={"stdout": {}})
+BUCKET = resource(
+    recorded(destination={}), sink={"files": {"url": "s3://shop/", "credentials": {"secretRef": {"name": "store"}}}}
+)
 NO_KEYS = Failure(Problem(Reason.SECRET_NOT_FOUND, "no", ("CredentialsValid", "SinkReady")))
 COPYING = Tunnel(description(base("b1"), stage=Stage.BASE))
 EXPIRED = Tunnel(description(channel("c1"), expired=True))
@@ -126,6 +129,11 @@ def test_stalled_means_that_a_human_is_needed() -> None:
             RUNNING,
             (True, Reason.AUTHENTICATED),
         ),
+        (world(BUCKET), RUNNING, (True, Reason.AUTHENTICATED)),
+        (world(BUCKET, pods=()), RUNNING, (None, Reason.UNKNOWN)),
+        (world(BUCKET, pods=(pod("pod-1", report_channel("c1", error="no")),)), RUNNING, (None, Reason.UNKNOWN)),
+        (world(BUCKET, worker_secrets=(NO_KEYS,)), RUNNING, (False, Reason.SECRET_NOT_FOUND)),
+        (world(BUCKET, tunnel=Unread(), source=Unread()), RUNNING, (None, Reason.UNKNOWN)),
     ],
 )
 def test_credentials(found: World, plan: Plan, expected: Any) -> None:
@@ -139,6 +147,7 @@ def test_credentials(found: World, plan: Plan, expected: Any) -> None:
         (world(STDOUT), RUNNING, (True, Reason.SINK_AVAILABLE)),
         (world(), RUNNING, (True, Reason.SINK_AVAILABLE)),
         (world(sink_credentials=NO_KEYS, destination=Unread()), RUNNING, (False, Reason.SECRET_NOT_FOUND)),
+        (world(BUCKET, worker_secrets=(NO_KEYS,)), RUNNING, (False, Reason.SECRET_NOT_FOUND)),
         (
             world(resource(), tunnel=Missing(), destination=Missing()),
             waiting(Reason.CREATING_DESTINATION),

@@ -184,12 +184,17 @@ def test_other_status_without_error_message_keeps_the_text_short() -> None:
     error = failed(404, b"<html>\n  not   found " + b"x" * 5000)
 
     assert (type(error), error.code, error.http_status) == (ServiceError, "OTSClientError", 404)
-    assert error.message.startswith("<html> not found xxx")
-    assert len(error.message) < 220
+    assert error.message.startswith("HTTP 404: <html> not found xxx")
+    assert len(error.message) < 230
 
 
 def test_redirect_is_an_error() -> None:
     assert failed(301, b"").code == "OTSClientError"
+
+
+@pytest.mark.parametrize("status", [301, 403, 407, 413, 503])
+def test_an_error_without_a_body_shows_its_status(status: int) -> None:
+    assert failed(status, b"").message == f"HTTP {status} without a body"
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,8 @@ def _parse_error(op: Operation, response: HttpResponse) -> ServiceError:
         message = error.message if isinstance(error.message, str) else _shorten(error.message)
         return service_error(error.code, message, request_id, response.status)
     # A load balancer's error page, or an empty body, is treated as the vendor's Go client does (docs/protocol.md 1.10).
-    text = _shorten(response.body) or "no body"
+    shortened = _shorten(response.body)
+    text = f"HTTP {response.status}: {shortened}" if shortened else f"HTTP {response.status} without a body"
     if response.status >= 500:
         unavailable = "OTSServerUnavailable" if op.api_version == TABLE_API_VERSION else "OTSTunnelServerUnavailable"
         return service_error(unavailable, text, request_id, response.status)

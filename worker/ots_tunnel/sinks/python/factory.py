@@ -10,6 +10,10 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.processor import ProcessorFactory
 
 FIELD = "sink.python.factory"
+_WHERE = (
+    "; modules are looked for in the folders of PYTHONPATH, then among the installed packages, not in the working "
+    "directory"
+)
 
 
 def load_factory(name: str) -> ProcessorFactory:
@@ -22,7 +26,10 @@ def load_factory(name: str) -> ProcessorFactory:
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # importing runs the user's code, which may raise anything
-        raise ConfigError(f"{FIELD}: {module_name!r} cannot be imported: {type(error).__name__}: {error}") from error
+        where = _WHERE if isinstance(error, ModuleNotFoundError) else ""
+        raise ConfigError(
+            f"{FIELD}: {module_name!r} cannot be imported: {type(error).__name__}: {error}{where}"
+        ) from error
     try:
         found = getattr(module, attribute)
     except AttributeError:

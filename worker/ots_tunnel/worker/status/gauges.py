@@ -43,7 +43,7 @@ class StatusCollector(Collector):
                 caught_up[key] = float(view.progress.caught_up)
             ages[key] = view.checkpoint_age()
         labels = ("channel_type", "channel")
-        yield _gauge("lag_seconds", "Seconds since the channel's consume point.", lags, tunnel, labels)
+        yield _gauge("channel_lag_seconds", "Seconds since the channel's consume point.", lags, tunnel, labels)
         yield _gauge(
             "caught_up", "1 when the last read reached the log's end and is confirmed.", caught_up, tunnel, labels
         )

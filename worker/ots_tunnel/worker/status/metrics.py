@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ots_tunnel.errors import ServiceError, TunnelError
 from ots_tunnel.model import Action, ChannelType
+from ots_tunnel.version import __version__
 from ots_tunnel.worker.status.rates import BusyClock
 
 #: Seconds; calls take milliseconds, a write to a busy destination up to a minute.
@@ -49,6 +50,13 @@ class WorkerMetrics:
         def counter(name: str, text: str, labels: tuple[str, ...]) -> Counter:
             return Counter(f"ots_tunnel_{name}", text, labels, registry=self.registry)
 
+        build = Gauge(
+            "ots_tunnel_build_info",
+            "1; a label has the worker's version.",
+            ("tunnel", "version"),
+            registry=self.registry,
+        )
+        build.labels(tunnel, __version__).set(1)
         self.tunnel = tunnel
         self._children: dict[tuple[Any, ...], Any] = {}
         self._sink = sink

@@ -1,0 +1,73 @@
+"""Files of changes in a bucket or on a mounted volume (docs/sinks.md)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from ots_tunnel_operator.api.schema import ApiModel, immutable, rule, rules
+from ots_tunnel_operator.api.source import Credentials, Endpoint
+
+#: A folder or a bucket with a prefix, in ASCII without spaces.
+FileUrl = Annotated[
+    str, Field(max_length=1024, pattern=r"^(file:///[!-~]*|s3://[A-Za-z0-9][-A-Za-z0-9._]{1,62}(/[!-~]*)?)$")
+]
+_IS_BUCKET = "self.url.startsWith('s3:')"
+
+
+class FileStore(ApiModel):
+    """A prefix in a bucket of an S3-compatible store, or a folder on a volume of the workers."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                f"{_IS_BUCKET} == has(self.credentials)",
+                "files.credentials is needed with files.url s3://bucket/prefix and only with it",
+                field=".credentials",
+            ),
+            rule(
+                f"{_IS_BUCKET} || !has(self.endpoint) && !has(self.region) && !self.bucketInHost",
+                "files.endpoint, files.region and files.bucketInHost are only for files.url s3://bucket/prefix",
+                field=".url",
+                found="'found url ' + self.url",
+            ),
+        )
+    )
+
+    url: FileUrl
+    """s3://bucket/prefix, or file:///path on a volume that workers.podTemplate mounts into the container `worker`."""
+    endpoint: Endpoint | None = None
+    """Endpoint of the store, http(s)://host[:port] without the bucket, such as https://oss-cn-hangzhou.aliyuncs.com;
+    absent means Amazon S3. A change restarts the workers one by one."""
+    region: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[!-~]+$")] | None = None
+    """Region in the signature of requests; many stores accept any."""
+    bucket_in_host: bool = False
+    """Whether the bucket is part of the host name (virtual-hosted style), as OSS requires, or of the path."""
+    credentials: Credentials | None = None
+    """Credentials that may list, read, write and delete below the prefix; needed for a bucket."""
+
+    @property
+    def is_bucket(self) -> bool:
+        """Whether the place is a bucket; otherwise it is a folder."""
+        return self.url.startswith("s3:")
+
+
+class FilesSink(FileStore):
+    """Files of changes, one folder per channel, named by the position of their first record."""
+
+    url: Annotated[FileUrl, Field(json_schema_extra=immutable("sink.files.url"))]
+    """s3://bucket/prefix, or file:///path on a volume that workers.podTemplate mounts into the container `worker`.
+    Immutable: another place would get only what comes later."""
+    format: Annotated[Literal["JsonLines", "Parquet"], Field(json_schema_extra=immutable("sink.files.format"))] = (
+        "JsonLines"
+    )
+    """JsonLines: one JSON object per record. Parquet: the same records with one schema for every table. Immutable."""
+    compression: Literal["none", "gzip", "zstd"] = "none"
+    """Compression of whole files (JsonLines) or of their pages (Parquet)."""
+    max_file_bytes: Annotated[int, Field(ge=65_536, le=5_368_709_120, json_schema_extra={"format": "int64"})] = (
+        134_217_728
+    )
+    """Bytes of records, as received, at which a file is published."""
+    max_file_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
+    """Seconds after its first record at which a file is published; its records are not checkpointed before."""

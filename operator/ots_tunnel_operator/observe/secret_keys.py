@@ -1,0 +1,43 @@
+"""The values in a Secret, or what it lacks. Pure; values never appear in a message."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from ots_tunnel_operator.api.secrets import SecretUse
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.world import Failure
+
+
+def read_keys(secret: Mapping[str, Any] | None, use: SecretUse) -> Mapping[str, str] | Failure:
+    """The texts in a Secret by their keys, empty ones left out; a failure where a key that is needed has none.
+
+    Args:
+        secret: as the API server has it; None where it does not exist.
+        use: the role of the Secret.
+    """
+    field = f"{use.path}.name {use.name!r}"
+    if secret is None:
+        keys = f"key{'s' * (len(use.keys) > 1)} {' and '.join(use.keys)}"
+        message = f"{field}: no such Secret: create it with the {keys}"
+        return Failure(Problem(Reason.SECRET_NOT_FOUND, message, use.conditions))
+    data = secret.get("data") or {}
+    values = {key: text for key in data if (text := _text(data[key]))}
+    missing = [key for key in use.keys if key not in values]
+    if not missing:
+        return values
+    message = (
+        f"{field}: the Secret has no usable {' and no '.join(missing)}, its keys are {sorted(data)}: "
+        f"add what is missing"
+    )
+    return Failure(Problem(Reason.KEY_MISSING, message, use.conditions))
+
+
+def _text(value: str | None) -> str:
+    try:
+        return base64.b64decode(value or "", validate=True).decode().strip()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""

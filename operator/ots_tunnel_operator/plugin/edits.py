@@ -1,0 +1,129 @@
+"""The edits that a person makes by hand: pause, resume, restart. Pure: object in, patch and words out.
+
+A patch names the uid that was read, so that the API server refuses it (409) for an object that was deleted and applied
+again meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ots_tunnel_operator import names
+from ots_tunnel_operator.plugin.ott import Ott
+from ots_tunnel_operator.plugin.text.spans import of, words
+from ots_tunnel_operator.times import timestamp
+
+#: Annotation by which `kubectl rollout restart` restarts the pods of a Deployment; the operator leaves it alone.
+RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
+
+
+class Refused(Exception):
+    """An edit that would do nothing, or not what its name says; the text says why and what to do instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A merge patch and what it does.
+
+    Args:
+        patch: None where there is nothing to change.
+        words: what happens now, in sentences.
+    """
+
+    patch: Mapping[str, Any] | None
+    words: tuple[str, ...]
+
+
+def pause(ott: Ott) -> Edit:
+    """Set spec.suspend.
+
+    Raises:
+        Refused: the object is being deleted.
+    """
+    _refuse_deleted(ott)
+    if ott.is_suspended:
+        return Edit(None, (f"{ott.namespace}/{ott.name} is paused already.",))
+    workers = ott.number("replicas")
+    drain = f"its {of(workers, 'worker')} finish what they hold and end" if workers else "it starts no worker"
+    said = [f"{ott.namespace}/{ott.name} pauses: {drain}; checkpoints are kept."]
+    if (kept := ott.number("tunnel", "streamRetentionSeconds")) is not None:
+        used = ott.number("lag", "retentionUsedPercent") or 0
+        said.append(
+            f"Changes wait in the stream, which keeps them for {words(kept)}: resume it within "
+            f"{words(kept * max(0, 100 - used) / 100)}, or changes are lost."
+        )
+    return Edit(_spec_patch(ott, {"suspend": True}), (*said, *_declared(ott, "suspend")))
+
+
+def resume(ott: Ott) -> Edit:
+    """Take spec.suspend back.
+
+    Raises:
+        Refused: the object is being deleted.
+    """
+    _refuse_deleted(ott)
+    if not ott.is_suspended:
+        return Edit(None, (f"{ott.namespace}/{ott.name} is not paused.",))
+    wanted = ott.wanted_workers
+    said = [f"{ott.namespace}/{ott.name} resumes at its checkpoints with {of(wanted, 'worker')}."]
+    if not wanted:
+        said.append("spec.replicas is 0, so nothing is consumed before it is scaled.")
+    stalled = ott.condition("Stalled")
+    if stalled.is_true:
+        said.append(f"{stalled.reason} keeps it from starting: kubectl ott why {ott.name} -n {ott.namespace}")
+    return Edit(_spec_patch(ott, {"suspend": False}), (*said, *_declared(ott, "suspend")))
+
+
+def restart(ott: Ott, deployment: Mapping[str, Any] | None, now: float) -> Edit:
+    """Patch of the workers' Deployment that replaces its pods one by one.
+
+    Args:
+        deployment: the one of the object's name; None where there is none.
+
+    Raises:
+        Refused: there is no worker to restart, or the Deployment is not the object's own.
+    """
+    _refuse_deleted(ott)
+    place = f"{ott.namespace}/{ott.name}"
+    if ott.is_suspended:
+        raise Refused(f"{place} is paused, so no worker runs: kubectl ott resume {ott.name} -n {ott.namespace}")
+    if deployment is None:
+        raise Refused(f"{place} has no workers (phase {ott.text('phase') or 'unknown'}): there is nothing to restart")
+    owners = deployment["metadata"].get("ownerReferences") or ()
+    if ott.uid not in [owner.get("uid") for owner in owners]:
+        raise Refused(f"Deployment {names.deployment_name(ott.name)} does not belong to {place}: it is left alone")
+    pods = int((deployment.get("spec") or {}).get("replicas") or 0)
+    if not pods:
+        raise Refused(f"{place} wants no worker now (phase {ott.text('phase') or 'unknown'}): nothing to restart")
+    annotations = {RESTARTED_AT: timestamp(now)}
+    patch = {
+        "metadata": {"uid": deployment["metadata"]["uid"]},
+        "spec": {"template": {"metadata": {"annotations": annotations}}},
+    }
+    return Edit(
+        patch,
+        (f"{place} replaces its {of(pods, 'worker')} one by one; each drains first, and nothing is read twice.",),
+    )
+
+
+def _refuse_deleted(ott: Ott) -> None:
+    if ott.deleted is not None:
+        raise Refused(f"{ott.namespace}/{ott.name} is being deleted: nothing about it can be changed")
+
+
+def _spec_patch(ott: Ott, change: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"metadata": {"uid": ott.uid}, "spec": dict(change)}
+
+
+def _declared(ott: Ott, field: str) -> tuple[str, ...]:
+    """A warning where another client applies this field, as GitOps does: it may set it back."""
+    managers = [
+        str(entry.get("manager"))
+        for entry in ott.body["metadata"].get("managedFields") or ()
+        if entry.get("operation") == "Apply" and f"f:{field}" in ((entry.get("fieldsV1") or {}).get("f:spec") or {})
+    ]
+    if not managers:
+        return ()
+    return (f"spec.{field} is applied by {', '.join(managers)}, which may set it back: change it there as well.",)

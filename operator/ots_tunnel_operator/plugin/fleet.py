@@ -1,0 +1,129 @@
+"""The view of `kubectl ott list`: one line for each object. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ots_tunnel_operator.plugin.ott import Ott
+from ots_tunnel_operator.plugin.text.columns import Cell, Column, table
+from ots_tunnel_operator.plugin.text.screen import Screen
+from ots_tunnel_operator.plugin.text.spans import UNKNOWN, count, of, short
+
+_COLUMNS = (
+    Column("NAME"),
+    Column("READY"),
+    Column("PHASE", drop=1),
+    Column("WORKERS", drop=3, right=True),
+    Column("CHANNELS", drop=4, right=True),
+    Column("LAG", right=True),
+    Column("BASE", drop=6, right=True),
+    Column("ROWS/S", drop=2, right=True),
+    Column("RETENTION", drop=7, right=True),
+    Column("AGE", drop=5, right=True),
+    Column("WHY", cut=True),
+)
+#: Share of the stream's retention in percent from which it is painted, beside the object's own warning.
+_RETENTION_HIGH = 50
+
+
+def fleet_lines(objects: Sequence[Ott], screen: Screen, now: float, *, with_namespace: bool = False) -> list[str]:
+    """The table and a line that sums it up."""
+    if not objects:
+        return ["no objects"]
+    return [*fleet_table(objects, screen, now, with_namespace=with_namespace), "", summary(objects)]
+
+
+def fleet_table(objects: Sequence[Ott], screen: Screen, now: float, *, with_namespace: bool = False) -> list[str]:
+    """The table alone, in the order of the objects."""
+    columns = (Column("NAMESPACE"), *_COLUMNS) if with_namespace else _COLUMNS
+    rows = [([Cell(ott.namespace)] if with_namespace else []) + _row(ott, now) for ott in objects]
+    return table(columns, rows, screen)
+
+
+def summary(objects: Sequence[Ott]) -> str:
+    """How many are ready, and which need a person."""
+    ready = sum(ott.condition("Ready").is_true for ott in objects)
+    stalled = [ott for ott in objects if ott.condition("Stalled").is_true]
+    parts = [f"{ready} ready"]
+    if ready < len(objects):
+        parts.append(f"{len(objects) - ready} not")
+    text = f"{of(len(objects), 'object')}: {', '.join(parts)}"
+    if stalled:
+        first = stalled[0]
+        need = "needs you" if len(stalled) == 1 else "need you"
+        text += f"; {len(stalled)} {need}: kubectl ott why {first.name} -n {first.namespace}"
+    return text
+
+
+def by_trouble(ott: Ott) -> tuple[int, float, str, str]:
+    """Key of an order: what needs a person, what has a problem, what is not ready, what works by its lag, what is
+    paused or done."""
+    if ott.condition("Stalled").is_true:
+        rank = 0
+    elif ott.problem is not None:
+        rank = 1
+    elif ott.is_suspended or ott.condition("Completed").is_true:
+        rank = 4
+    else:
+        rank = 3 if ott.condition("Ready").is_true else 2
+    return rank, -(ott.number("lag", "seconds") or 0), ott.namespace, ott.name
+
+
+def lag_style(ott: Ott, seconds: float | None) -> str:
+    """Style of a lag: bad beyond spec.monitoring.lagDegradedSeconds, a warning from half of it."""
+    limit = (ott.spec.get("monitoring") or {}).get("lagDegradedSeconds")
+    if seconds is None or not limit:
+        return ""
+    return "bad" if seconds > limit else "warn" if seconds > limit / 2 else ""
+
+
+def _row(ott: Ott, now: float) -> list[Cell]:
+    ready = ott.condition("Ready")
+    lag, used = ott.number("lag", "seconds"), ott.number("lag", "retentionUsedPercent")
+    warning = (ott.spec.get("monitoring") or {}).get("retentionWarningPercent", _RETENTION_HIGH)
+    rate = ott.number("throughput", "rowsPerSecond")
+    return [
+        Cell(ott.name, "bold"),
+        Cell(ready.status, {"True": "good", "False": "bad"}.get(ready.status, "warn")),
+        Cell(ott.text("phase") or UNKNOWN),
+        _workers(ott),
+        _channels(ott),
+        Cell(short(lag), lag_style(ott, lag)),
+        Cell(_percent(ott.number("base", "percent"))),
+        Cell(count(rate)),
+        Cell(_percent(used), "bad" if used is not None and used >= warning else ""),
+        Cell(UNKNOWN if ott.created is None else short(now - ott.created)),
+        Cell(_why(ott)),
+    ]
+
+
+def _workers(ott: Ott) -> Cell:
+    """Ready pods and the wanted number."""
+    ready = ott.number("readyReplicas")
+    wanted = 0 if ott.is_suspended else ott.wanted_workers
+    return Cell(f"{count(ready)}/{wanted}", "warn" if ready is not None and ready < wanted else "")
+
+
+def _channels(ott: Ott) -> Cell:
+    """Open channels, and those that wait for a worker."""
+    unowned = ott.number("channels", "unowned")
+    text = count(ott.number("channels", "open"))
+    return Cell(f"{text}, {unowned} unowned", "warn") if unowned else Cell(text)
+
+
+def _percent(number: int | None) -> str:
+    return UNKNOWN if number is None else f"{number}%"
+
+
+def _why(ott: Ott) -> str:
+    """Why it is not ready, or what is on its way."""
+    if ott.deleted is not None:
+        return "Deleting"
+    if not ott.conditions:
+        return "no operator has looked at it yet"
+    ready = ott.condition("Ready")
+    if ready.is_true:
+        rolling = ott.condition("Progressing")
+        return rolling.reason if rolling.is_true else ""
+    problem = ott.problem or ready
+    return f"{problem.reason}: {problem.message}" if problem.message else problem.reason

@@ -1,0 +1,154 @@
+"""An object as the API server has it, with what views read of it. Pure.
+
+Nothing is validated: an object that another release wrote is shown as far as it can be. What is absent is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ots_tunnel_operator import names
+from ots_tunnel_operator.times import parse_time
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition; `since` is the time of its last change in Unix seconds."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    since: float | None
+
+    @property
+    def is_true(self) -> bool:
+        """Whether its status is True."""
+        return self.status == "True"
+
+
+@dataclass(frozen=True, slots=True)
+class Ott:
+    """A TablestoreTunnel.
+
+    Args:
+        body: the API server's JSON.
+    """
+
+    body: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Name of the object."""
+        return str(self.body["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the object."""
+        return str(self.body["metadata"]["namespace"])
+
+    @property
+    def uid(self) -> str:
+        """Uid of the object."""
+        return str(self.body["metadata"]["uid"])
+
+    @property
+    def created(self) -> float | None:
+        """Time of creation, Unix seconds."""
+        return parse_time(self.body["metadata"].get("creationTimestamp"))
+
+    @property
+    def deleted(self) -> float | None:
+        """Time of the request to delete it, Unix seconds; None without one."""
+        return parse_time(self.body["metadata"].get("deletionTimestamp"))
+
+    @property
+    def lease(self) -> tuple[str, str] | None:
+        """Namespace and name of the Lease of the operator that serves it; None without a claim."""
+        claim = (self.body["metadata"].get("annotations") or {}).get(names.ANNOTATION_OPERATOR)
+        namespace, _, name = str(claim or "").partition("/")
+        return (namespace, name) if name else None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the status describes the present spec."""
+        return bool(self.status.get("observedGeneration") == self.body["metadata"].get("generation"))
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """The spec."""
+        return self.body.get("spec") or {}
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """The status; empty before the operator's first write."""
+        return self.body.get("status") or {}
+
+    @property
+    def wanted_workers(self) -> int:
+        """spec.replicas; the API server fills in its default of 1."""
+        return int(self.spec.get("replicas", 1))
+
+    @property
+    def is_suspended(self) -> bool:
+        """spec.suspend."""
+        return bool(self.spec.get("suspend"))
+
+    def number(self, *path: str) -> int | None:
+        """A figure of the status; None while it is unknown."""
+        found = self._at(path)
+        return None if found is None else int(found)
+
+    def text(self, *path: str) -> str:
+        """A text of the status; empty where it is absent."""
+        return str(self._at(path) or "")
+
+    def time(self, *path: str) -> float | None:
+        """A time of the status in Unix seconds; None where it is absent."""
+        return parse_time(self.text(*path))
+
+    def flag(self, *path: str) -> bool | None:
+        """A yes or no of the status; None while it is unknown."""
+        found = self._at(path)
+        return None if found is None else bool(found)
+
+    def entries(self, *path: str) -> tuple[Mapping[str, Any], ...]:
+        """A list of the status; empty where it is absent."""
+        return tuple(self._at(path) or ())
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """All conditions in the order of the status."""
+        return tuple(
+            Condition(
+                str(item["type"]),
+                str(item["status"]),
+                str(item.get("reason") or ""),
+                str(item.get("message") or ""),
+                parse_time(item.get("lastTransitionTime")),
+            )
+            for item in self.entries("conditions")
+        )
+
+    def condition(self, kind: str) -> Condition:
+        """The condition of a type; one of status Unknown where the status has none."""
+        found = (each for each in self.conditions if each.type == kind)
+        return next(found, Condition(kind, "Unknown", "", "", None))
+
+    @property
+    def problem(self) -> Condition | None:
+        """The condition that tells what is wrong: Stalled before Degraded before an unknown Ready; None where nothing
+        is."""
+        for kind in ("Stalled", "Degraded"):
+            if (found := self.condition(kind)).is_true:
+                return found
+        ready = self.condition("Ready")
+        return ready if ready.status == "Unknown" and ready.reason else None
+
+    def _at(self, path: tuple[str, ...]) -> Any:
+        place: Any = self.status
+        for key in path:
+            place = (place or {}).get(key)
+        return place

@@ -1,0 +1,1 @@
+"""Text for people: spans of time, tables and bars that fit the screen. Pure."""

@@ -1,0 +1,53 @@
+"""The next thing to do about an object, with the exact commands. Pure.
+
+docs/operations.md explains each reason at length; here is what to type. A command names the object, its tunnel and its
+table; only what the cluster does not know, such as the folder with the keys, is left to fill in.
+"""
+
+from __future__ import annotations
+
+from ots_tunnel_operator.plugin.ott import Ott
+from ots_tunnel_operator.plugin.why import commands
+from ots_tunnel_operator.plugin.why.remedies import REMEDIES
+from ots_tunnel_operator.plugin.why.step import Step
+
+
+def next_steps(ott: Ott) -> list[Step]:
+    """What to do now; a single step that says so where that is nothing."""
+    if ott.deleted is not None:
+        return [Step("See what its deletion waits for:", (commands.events(ott),))]
+    if not ott.conditions:
+        return [_unseen(ott)]
+    problem = ott.problem
+    if problem is not None:
+        return steps_for(ott, problem.reason, problem.message)
+    if ott.condition("Completed").is_true:
+        return [Step("Nothing: delete it when you do not need its status any more.")]
+    if ott.is_suspended:
+        return [Step("Resume it when you want changes to flow again:", (commands.own(ott, "resume"),))]
+    if not ott.wanted_workers:
+        return [Step("Give it workers:", (commands.scale(ott, 1),))]
+    if not ott.condition("Ready").is_true or ott.condition("Progressing").is_true:
+        return [Step("Nothing but to wait; watch it:", (commands.own(ott, "top"),))]
+    return [Step("Nothing.")]
+
+
+def steps_for(ott: Ott, reason: str, message: str = "") -> list[Step]:
+    """What to do about a reason; where there is nothing to type, the condition's message has it."""
+    remedy = REMEDIES.get(reason)
+    if remedy is None:
+        return [Step(message or f"Read the paragraph {reason} of docs/operations.md.")]
+    return remedy(ott)
+
+
+def _unseen(ott: Ott) -> Step:
+    if ott.lease is None:
+        return Step("See that an operator runs and serves this namespace:", ("kubectl get leases,pods -A",))
+    namespace, name = ott.lease
+    return Step(
+        "See whether that operator runs. If it is gone for good, take its name from the object; another takes over:",
+        (
+            f"kubectl -n {namespace} get lease {name}",
+            commands.kubectl(ott, f"annotate ott {ott.name} ots-tunnel.dev/operator-"),
+        ),
+    )

@@ -1,0 +1,48 @@
+"""Commands about an object, ready to be typed. Pure."""
+
+from __future__ import annotations
+
+from ots_tunnel_operator.plugin.ott import Ott
+
+
+def own(ott: Ott, command: str) -> str:
+    """A command of this plugin."""
+    return f"kubectl ott {command} {ott.name} -n {ott.namespace}"
+
+
+def kubectl(ott: Ott, rest: str) -> str:
+    """A command of kubectl in the object's namespace."""
+    return f"kubectl -n {ott.namespace} {rest}"
+
+
+def events(ott: Ott) -> str:
+    """Show the object's events."""
+    return kubectl(ott, f"events --for tablestoretunnel/{ott.name}")
+
+
+def scale(ott: Ott, replicas: int) -> str:
+    """Set the number of workers."""
+    return kubectl(ott, f"scale ott/{ott.name} --replicas={replicas}")
+
+
+def edit(ott: Ott) -> str:
+    """Edit the object."""
+    return kubectl(ott, f"edit ott {ott.name}")
+
+
+def logs(ott: Ott, role: str) -> str:
+    """Show the logs of the object's pods of a role: worker or snapshot."""
+    return kubectl(ott, f"logs -l ots-tunnel.dev/name={ott.name},ots-tunnel.dev/role={role} --prefix --tail=50")
+
+
+def merge(ott: Ott, patch: str) -> str:
+    """Send a merge patch, given as JSON."""
+    return kubectl(ott, f"patch ott {ott.name} --type merge -p '{patch}'")
+
+
+def service(ott: Ott, command: str, *options: str) -> str:
+    """A command of `ots-tunnel` about the object's tunnel; the keys are files in a folder of the caller."""
+    source = ott.spec.get("source") or {}
+    table, tunnel = source.get("table"), (source.get("tunnel") or {}).get("name")
+    place = f"--endpoint {source.get('endpoint')} --instance {source.get('instance')} --credentials ./keys"
+    return " ".join(["ots-tunnel", command, str(table), str(tunnel), *options, place])

@@ -1,0 +1,171 @@
+"""What to type about each reason that is a problem. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ots_tunnel_operator.plugin.ott import Ott
+from ots_tunnel_operator.plugin.why import commands
+from ots_tunnel_operator.plugin.why.capacity import capacity
+from ots_tunnel_operator.plugin.why.step import Step
+from ots_tunnel_operator.reasons import Reason
+
+Remedy = Callable[[Ott], list[Step]]
+
+_START_OVER = (
+    "tart over, which gives up the tunnel with its position and copies from its beginning again: delete the object and "
+    "the tunnel, delete or empty the destination, and apply your manifest again:"
+)
+_CRD = ("kubectl apply --server-side -f crds/",)
+_OPERATOR_LOG = ("kubectl logs -A -l app.kubernetes.io/name=ots-tunnel-operator --prefix --tail=200",)
+
+
+def _start_over(ott: Ott, first: str = "S") -> Step:
+    return Step(
+        first + _START_OVER,
+        (
+            commands.kubectl(ott, f"delete ott {ott.name}"),
+            commands.service(ott, "tunnel delete", "--yes"),
+            commands.kubectl(ott, f"apply -f {ott.name}.yaml"),
+        ),
+    )
+
+
+def _only_start_over(ott: Ott) -> list[Step]:
+    return [_start_over(ott)]
+
+
+def _correct(text: str) -> Remedy:
+    return lambda ott: [Step(text, (commands.edit(ott),))]
+
+
+def _or_start_over(text: str) -> Remedy:
+    return lambda ott: [Step(text, (commands.edit(ott),)), _start_over(ott, "Or s")]
+
+
+def _logs(text: str) -> Remedy:
+    return lambda ott: [Step(text, (commands.logs(ott, "worker"),))]
+
+
+def _see_tunnel(text: str) -> Remedy:
+    return lambda ott: [Step(text, (commands.service(ott, "tunnel describe"),))]
+
+
+def _see_events(text: str) -> Remedy:
+    return lambda ott: [Step(text, (commands.events(ott),))]
+
+
+def _fixed(text: str, fixed: tuple[str, ...]) -> Remedy:
+    return lambda _: [Step(text, fixed)]
+
+
+def _wait(ott: Ott) -> list[Step]:
+    return [Step("Nothing but to wait; watch it:", (commands.own(ott, "top"),))]
+
+
+def _secrets(ott: Ott) -> tuple[str, ...]:
+    """Names of the Secrets with credentials, of the source and of the sink."""
+    places: list[Mapping[str, Any]] = [ott.spec.get("source") or {}, *(ott.spec.get("sink") or {}).values()]
+    found = (((place.get("credentials") or {}).get("secretRef") or {}).get("name") for place in places)
+    return tuple(dict.fromkeys(str(name) for name in found if name))
+
+
+def _secret(text: str, rest: str) -> Remedy:
+    """Write the Secrets from the files `accessKeyId` and `accessKeySecret` of the present folder."""
+    keys = "--from-file=accessKeyId --from-file=accessKeySecret"
+
+    def steps(ott: Ott) -> list[Step]:
+        made = (commands.kubectl(ott, f"create secret generic {name} {keys}{rest}") for name in _secrets(ott))
+        return [Step(text, tuple(made))]
+
+    return steps
+
+
+def _possible_gap(ott: Ott) -> list[Step]:
+    text = "Go on without the changes that status.possibleGaps lists, and set it back to Stop once the workers run:"
+    patch = '{"spec":{"source":{"tunnel":{"onPossibleGap":"Continue"}}}}'
+    return [Step(text, (commands.merge(ott, patch),)), _start_over(ott, "Or s")]
+
+
+def _not_empty(ott: Ott) -> list[Step]:
+    text = "Empty the destination, or let existing rows be written over what is there:"
+    return [Step(text, (commands.merge(ott, '{"spec":{"sink":{"tablestore":{"onExisting":"Merge"}}}}'),))]
+
+
+def _incompatible(ott: Ott) -> list[Step]:
+    return [Step("Change the options of the destination that the message names, or delete it: it is created anew.")]
+
+
+def _snapshot_failed(ott: Ott) -> list[Step]:
+    delete = commands.kubectl(ott, f"delete sparkapplication {ott.name}-snapshot")
+    return [
+        Step("Read why the copy by Spark ended, and correct the cause:", (commands.logs(ott, "snapshot"),)),
+        Step("Then delete the application; a new one resumes where it stopped:", (delete,)),
+    ]
+
+
+REMEDIES: Mapping[str, Remedy] = {
+    # Stalled: they wait for a person
+    Reason.INVALID_SPEC: _correct("Correct the field that the message names:"),
+    Reason.SPEC_UNREADABLE: _fixed("Install CRD and operator from one release; the CRD:", _CRD),
+    Reason.CRD_OUTDATED: _fixed("Apply the CRD of the operator's release:", _CRD),
+    Reason.ACCESS_DENIED: _correct("Grant the AccessKey access to the instance in RAM, or correct the instance:"),
+    Reason.DESTINATION_INCOMPATIBLE: _incompatible,
+    Reason.DESTINATION_NOT_EMPTY: _not_empty,
+    Reason.DESTINATION_BEHIND_TUNNEL: _or_start_over(
+        "Set an edited endpoint back, or restore the table with its rows:"
+    ),
+    Reason.DESTINATION_CHANGED: _or_start_over("Set spec.sink back to the table that status.destination names:"),
+    Reason.NAME_CONFLICT: _see_events("Remove the object that has the name, or apply yours under another one:"),
+    Reason.TUNNEL_IN_USE: _fixed(
+        "Delete the elder object that the message names, or apply yours with another tunnel name:",
+        ("kubectl ott list -A",),
+    ),
+    Reason.TUNNEL_NOT_FOUND: _only_start_over,
+    Reason.TUNNEL_REPLACED: _only_start_over,
+    Reason.TUNNEL_EXPIRED: _only_start_over,
+    Reason.POSSIBLE_GAP: _possible_gap,
+    Reason.SPEC_MISMATCH: _see_tunnel("Apply your object with another tunnel name, or delete this tunnel:"),
+    Reason.CHECKPOINT_UNREADABLE: _only_start_over,
+    Reason.SNAPSHOT_UNKNOWN: _only_start_over,
+    Reason.SNAPSHOT_IMPOSSIBLE: _see_tunnel("Apply your object with a tunnel that was not consumed; this one was:"),
+    Reason.SNAPSHOT_FAILED: _snapshot_failed,
+    # retried by the operator
+    Reason.SECRET_NOT_FOUND: _secret("Create the Secret that the message names, from files with the keys:", ""),
+    Reason.KEY_MISSING: _secret(
+        "Replace the Secret that the message names, from files with the keys; nothing has to be restarted:",
+        " --dry-run=client -o yaml | kubectl replace -f -",
+    ),
+    Reason.AUTH_FAILED: _secret(
+        "Replace the Secret that the message names, from files with the keys; nothing has to be restarted:",
+        " --dry-run=client -o yaml | kubectl replace -f -",
+    ),
+    Reason.ENDPOINT_UNREACHABLE: _correct("Correct the endpoint, or let operator and workers reach it:"),
+    Reason.SERVICE_UNAVAILABLE: _wait,
+    Reason.INSTANCE_BUSY: _wait,
+    Reason.SERVICE_REFUSED: _correct("Correct what the answer of the service names:"),
+    Reason.TABLE_NOT_FOUND: _see_events("Create the source table, or apply an object with the right name:"),
+    Reason.DESTINATION_NOT_FOUND: _correct("Create the destination, or set createTable to IfMissing:"),
+    Reason.API_SERVER_REFUSED: _correct("See workers.podTemplate and spark, and the role of the operator:"),
+    Reason.INTERNAL_ERROR: _fixed("Read the operator's log, which has the traceback, and report it:", _OPERATOR_LOG),
+    Reason.SNAPSHOT_RETRYING: lambda ott: [
+        Step("Read the driver's log if it repeats:", (commands.logs(ott, "snapshot"),))
+    ],
+    Reason.SPARK_OPERATOR_MISSING: _fixed(
+        "Install the kubeflow spark-operator, or let it watch this namespace:", ("kubectl get deployments -A",)
+    ),
+    Reason.TUNNEL_INITIALISING: _see_tunnel("Ask the service's support about this tunnel:"),
+    # while workers run
+    Reason.FOREIGN_CLIENT: lambda ott: [
+        Step(
+            "Find the clients that are no workers of this object, and stop them:", (commands.service(ott, "channels"),)
+        )
+    ],
+    Reason.RETENTION_AT_RISK: capacity,
+    Reason.LAG_HIGH: capacity,
+    Reason.WORKERS_FAILING: _logs("Read the log of the pod in the message, and correct the cause:"),
+    Reason.WORKERS_UNREACHABLE: _logs("Let the operator reach the pods (NetworkPolicy, service mesh). Their log:"),
+    Reason.NOT_PROGRESSING: _logs("Check that the worker of the message reaches source and sink. Its log:"),
+    Reason.CHANNEL_ERRORS: _logs("Read the log of the worker; the channel resumes when it can:"),
+}

@@ -1,0 +1,65 @@
+"""The Secrets of a spec: each is mounted, watched, and has a folder of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ots_tunnel_operator import names
+from ots_tunnel_operator.api.secrets import SecretUse, secret_uses
+from ots_tunnel_operator.concerns import Concerns
+from ots_tunnel_operator.manifests.worker_volumes import volumes_and_mounts
+from tests.support.operator.objects import tunnel_object
+from tests.support.operator.worlds import UID, resource
+
+
+def keys(name: str) -> dict[str, Any]:
+    return {"secretRef": {"name": name}}
+
+
+#: A spec with every Secret of a sink, and the folders of its files.
+SINKS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
+    "tablestore": ({}, {"ots-credentials": "sink"}),
+    "files": ({"sink": {"files": {"url": "s3://shop/", "credentials": keys("store")}}}, {"store": "sink"}),
+    "a folder": ({"sink": {"files": {"url": "file:///data"}}}, {}),
+    "stdout": ({"sink": {"stdout": {}}}, {}),
+}
+
+
+def uses(changes: dict[str, Any]) -> tuple[SecretUse, ...]:
+    return secret_uses(resource(**changes).spec)
+
+
+@pytest.mark.parametrize("case", SINKS)
+def test_each_secret_has_its_folder(case: str) -> None:
+    changes, folders = SINKS[case]
+    source, *others = uses(changes)
+
+    assert (source.name, source.folder, source.by_operator) == ("ots-credentials", "source", True)
+    assert {use.name: use.folder for use in others} == folders
+    assert [use.by_operator for use in others] == [case == "tablestore"] * len(others)
+
+
+@pytest.mark.parametrize("case", SINKS)
+def test_each_secret_is_a_volume_with_a_mount(case: str) -> None:
+    found = resource(**SINKS[case][0])
+    volumes, mounts = volumes_and_mounts(found.object)
+
+    sources = {volume["name"]: volume["secret"]["secretName"] for volume in volumes if "secret" in volume}
+    paths = {mount["name"]: mount["mountPath"] for mount in mounts if mount.get("readOnly")}
+    for use in secret_uses(found.spec):
+        assert sources[f"secret-{use.folder}"] == use.name
+        assert paths[f"secret-{use.folder}"] == f"{names.SECRETS_DIRECTORY}/{use.folder}"
+    assert len(sources) == len(secret_uses(found.spec))
+
+
+@pytest.mark.parametrize("case", SINKS)
+def test_a_change_of_each_secret_wakes_the_object(case: str) -> None:
+    changes = SINKS[case][0]
+    body = tunnel_object(**changes)
+    body["metadata"] |= {"namespace": "shop", "uid": UID, "generation": 1}
+    concerns = Concerns()
+    concerns.changed(body)
+
+    assert all(concerns.users("shop", use.name) == {("shop", "flights-copy")} for use in uses(changes))

@@ -1,0 +1,81 @@
+"""What is said of a spec before anything is created, where the API server's rules cannot tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ots_tunnel_operator.manifests.invalid_spec import find_invalid_spec
+from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.world import Missing
+from tests.support.operator.worlds import planned, resource, world
+
+FOLDER: dict[str, Any] = {"sink": {"files": {"url": "file:///data/orders%20new"}}}
+
+
+def template(mount: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    container = {"name": "worker", "volumeMounts": [mount or {"name": "data", "mountPath": "/data/"}]}
+    spec = {"containers": [container], "volumes": [{"name": "data", "emptyDir": {}}]} | changes
+    return FOLDER | {"workers": {"podTemplate": {"spec": spec}}}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        template(),
+        template({"name": "data", "mountPath": "/data/orders new"}),
+        {},
+        {"sink": {"files": {"url": "s3://shop/", "credentials": {"secretRef": {"name": "keys"}}}}},
+        # Spark copies, and no worker is used
+        {"source__tunnel__type": "BaseData", "engine__baseData": "Spark"},
+    ],
+)
+def test_a_spec_that_workers_can_carry_out_has_no_problem(changes: dict[str, Any]) -> None:
+    assert find_invalid_spec(resource(**changes).object) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        FOLDER,
+        template({"name": "data", "mountPath": "/dat"}),
+        template({"name": "data", "mountPath": "/"}),
+        template({"name": "data", "mountPath": "/data", "readOnly": True}),
+        template(volumes=[{"name": "other", "emptyDir": {}}]),
+        template(containers=[{"name": "sidecar", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}]),
+        # templates are not validated by the API server
+        template(containers="worker"),
+        FOLDER | {"workers": {"podTemplate": {"spec": [1]}}},
+    ],
+)
+def test_a_folder_without_a_volume_is_named(changes: dict[str, Any]) -> None:
+    problem = find_invalid_spec(resource(**changes).object)
+
+    assert problem is not None
+    assert (problem.reason, problem.conditions) == (Reason.INVALID_SPEC, ("SinkReady",))
+    assert problem.message == (
+        "spec.sink.files.url 'file:///data/orders%20new': no volume is mounted at /data/orders new or above it: give "
+        "spec.workers.podTemplate a volume, and its container 'worker' a volumeMount of it that may be written"
+    )
+
+
+def test_nothing_is_created_for_a_document_that_no_worker_accepts() -> None:
+    # the same table in another spelling of its endpoint
+    changes = {"sink__tablestore__table": "flights", "sink__tablestore__endpoint": "http://ots-emulator:8080/"}
+    new = world(resource(**changes), tunnel=Missing(), destination=Missing(), children={}, pods=())
+
+    plan = planned(new)
+
+    assert plan.problem is not None
+    assert plan.problem.reason is Reason.INVALID_SPEC
+    assert "sink.tablestore.table: found 'flights', the source itself" in plan.problem.message
+    assert plan.actions == ()
+
+
+def test_it_is_looked_for_once_in_a_generation(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = world(resource(**FOLDER))
+    first = planned(found).problem
+    monkeypatch.setattr("ots_tunnel_operator.assess.preflight.find_invalid_spec", None)
+
+    assert planned(found).problem is first is not None

@@ -1,0 +1,119 @@
+"""What the plugin tells people to type exists."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from ots_tunnel.cli import cli as worker_command
+from ots_tunnel_operator.plugin.command import cli as plugin_command
+from ots_tunnel_operator.plugin.ott import Ott
+from ots_tunnel_operator.plugin.why.advice import next_steps, steps_for
+from ots_tunnel_operator.plugin.why.capacity import capacity
+from ots_tunnel_operator.plugin.why.remedies import REMEDIES
+from ots_tunnel_operator.reasons import STALLED, Reason
+from tests.support.operator.plugin_objects import STATES, body, healthy, late, status
+
+
+def commands() -> Iterator[str]:
+    for reason in REMEDIES:
+        for step in steps_for(late(), reason):
+            yield from step.commands
+    for make in STATES.values():
+        for step in next_steps(make()):
+            yield from step.commands
+
+
+@pytest.mark.parametrize("reason", sorted(STALLED))
+def test_what_waits_for_a_person_says_what_the_person_does(reason: Reason) -> None:
+    steps = steps_for(healthy(), reason)
+
+    assert all(step.text and not step.text.startswith("Nothing") for step in steps)
+
+
+@pytest.mark.parametrize("text", sorted({text for text in commands() if not text.startswith("kubectl -n")}))
+def test_commands_exist_with_these_options(text: str) -> None:
+    program, *words = shlex.split(text)
+    if program == "kubectl" and words[0] != "ott":
+        assert words[0] in {"apply", "get", "logs"}
+        return
+    command: click.Command = worker_command if program == "ots-tunnel" else plugin_command
+    words = words[1:] if program == "kubectl" else words
+    while isinstance(command, click.Group):
+        with click.Context(command) as context:
+            found = command.get_command(context, words.pop(0))
+        assert found is not None, text
+        command = found
+    command.make_parser(click.Context(command)).parse_args(words)
+
+
+@pytest.mark.parametrize("text", sorted({text for text in commands() if text.startswith("kubectl -n")}))
+def test_commands_name_the_namespace_and_the_object(text: str) -> None:
+    words = shlex.split(text)
+
+    assert words[2] == "shop" or "lease" in words
+    assert "orders-copy" in text or "secret" in words or "lease" in words
+
+
+def test_secrets_are_named_and_never_a_key() -> None:
+    found = Ott(body(sink__tablestore__credentials={"secretRef": {"name": "dr-credentials"}}))
+
+    (step,) = steps_for(found, Reason.SECRET_NOT_FOUND)
+
+    assert [shlex.split(command)[5:7] for command in step.commands] == [
+        ["generic", "ots-credentials"],
+        ["generic", "dr-credentials"],
+    ]
+    assert "--from-literal" not in " ".join(step.commands)
+
+
+def test_more_workers_than_channels_are_never_advised() -> None:
+    channels = {"channels": {"open": 3}}
+    equal = Ott(body() | {"status": status(**channels)})
+    many = Ott(body(replicas=1) | {"status": status(channels={"open": 16})})
+    unknown = Ott(body(replicas=1) | {"status": status(channels=None)})
+
+    assert "More workers cannot help, there are 3 workers for 3 channels" in capacity(equal)[0].text
+    assert capacity(many)[0].commands == ("kubectl -n shop scale ott/orders-copy --replicas=2",)
+    assert capacity(unknown)[0].commands == ("kubectl -n shop scale ott/orders-copy --replicas=2",)
+
+
+def test_a_busy_sink_is_named_as_a_possible_limit() -> None:
+    busy = status(workers=[{"name": "w", "busyPercent": 90}], channels={"open": 16})
+
+    assert "90 %" in capacity(Ott(body() | {"status": busy}))[0].text
+
+
+def test_what_has_no_remedy_shows_the_message_or_the_page() -> None:
+    assert steps_for(healthy(), "FromTheFuture", "do this")[0].text == "do this"
+    assert "FromTheFuture" in steps_for(healthy(), "FromTheFuture")[0].text
+
+
+def test_an_object_without_workers_gets_one() -> None:
+    found = body(replicas=0)
+
+    assert next_steps(Ott(found))[0].commands == ("kubectl -n shop scale ott/orders-copy --replicas=1",)
+
+
+def test_a_completed_object_needs_nothing() -> None:
+    found = body()
+    for condition in found["status"]["conditions"]:
+        if condition["type"] == "Completed":
+            condition["status"] = "True"
+
+    assert next_steps(Ott(found))[0].text.startswith("Nothing")
+
+
+def test_a_claim_without_a_status_leads_to_its_lease() -> None:
+    found = body()
+    del found["status"]
+
+    (step,) = next_steps(Ott(found))
+
+    assert step.commands == (
+        "kubectl -n ots-tunnel-system get lease ots-tunnel-operator",
+        "kubectl -n shop annotate ott orders-copy ots-tunnel.dev/operator-",
+    )

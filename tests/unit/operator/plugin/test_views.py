@@ -1,0 +1,158 @@
+"""What the views print, compared with files; OTS_GOLDEN=write writes new ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from ots_tunnel_operator.plugin.channels import channels_lines
+from ots_tunnel_operator.plugin.fleet import by_trouble, fleet_lines
+from ots_tunnel_operator.plugin.live import Course, fleet_frame, object_frame
+from ots_tunnel_operator.plugin.ott import Ott
+from ots_tunnel_operator.plugin.report import Report
+from ots_tunnel_operator.plugin.serving import Serving
+from ots_tunnel_operator.plugin.text.screen import Screen
+from ots_tunnel_operator.plugin.why.view import why_lines
+from tests.support.operator.plugin_objects import NOW, STATES, body, healthy, late, reports, unreachable
+
+FOLDER = Path(__file__).parents[3] / "golden" / "plugin"
+WIDE, NARROW = Screen(), Screen(width=60, blocks=False)
+LEASE = "ots-tunnel-system/ots-tunnel-operator"
+SERVED = Serving(LEASE, "operator-6f5d_1", NOW - 2)
+
+EVENTS = [
+    {"reason": "RollingWorkers", "message": "rolling out 1 of 3", "lastTimestamp": "2026-11-20T08:10:30Z", "count": 1},
+    {"reason": "LagHigh", "message": "more than 60 behind", "lastTimestamp": "2026-11-20T07:55:30Z", "count": 3},
+    {"reason": "RollingWorkers", "message": "an older one", "lastTimestamp": "2026-11-20T07:00:30Z", "count": 1},
+    {"reason": "NoTime", "message": "is left out"},
+]
+
+
+def matches(name: str, lines: Sequence[str]) -> None:
+    text = "".join(f"{line}\n" for line in lines)
+    path = FOLDER / f"{name}.txt"
+    if os.environ.get("OTS_GOLDEN") == "write":
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+def fleet() -> list[Ott]:
+    found = []
+    for state, make in STATES.items():
+        ott = make()
+        ott.body["metadata"]["name"] = f"{state}-copy"
+        found.append(ott)
+    return found
+
+
+def test_a_fleet() -> None:
+    matches("list-wide", fleet_lines(fleet(), WIDE, NOW, with_namespace=True))
+
+
+def test_a_fleet_in_a_narrow_terminal() -> None:
+    lines = fleet_lines(fleet(), NARROW, NOW)
+
+    # the sum is a sentence with a command, which is not cut
+    assert max(map(len, lines[:-1])) <= 60
+    matches("list-narrow", lines)
+
+
+def test_a_live_fleet_begins_with_what_needs_a_person() -> None:
+    course = Course()
+    for objects in ([healthy()], [late()], [unreachable(), healthy()]):
+        course.add(objects)
+
+    matches("top-fleet", fleet_frame(fleet(), course, Screen(width=100, height=14), NOW, everywhere=False))
+    assert min(fleet(), key=by_trouble).name == "expired-copy"
+
+
+def test_a_live_object() -> None:
+    course = Course()
+    course.add([late()])
+
+    matches("top-object", object_frame(late(), reports(), course, Screen(width=100), NOW))
+
+
+def test_channels_over_workers() -> None:
+    matches("channels-wide", channels_lines(late(), reports(), WIDE, NOW, full_ids=True))
+
+
+def test_channels_in_a_narrow_terminal() -> None:
+    lines = channels_lines(late(), reports(), NARROW, NOW)
+
+    assert max(map(len, lines[1:])) <= 60
+    matches("channels-narrow", lines)
+
+
+def test_channels_of_workers_that_cannot_be_asked() -> None:
+    failure = '(Forbidden): pods "the pod" is forbidden: User "jane" cannot get resource "pods/proxy"'
+    silent = [Report(str(item["name"]), failure=failure) for item in healthy().entries("workers")]
+
+    matches("channels-by-status", channels_lines(healthy(), silent, WIDE, NOW))
+
+
+def test_channels_before_there_are_any() -> None:
+    assert channels_lines(STATES["unseen"](), [], WIDE, NOW) == ["shop/orders-copy: the status has no channels (-)"]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_why(state: str) -> None:
+    events = EVENTS if state == "late" else ()
+
+    matches(f"why-{state}", why_lines(STATES[state](), WIDE, NOW, events=events, serving=SERVED))
+
+
+def test_why_in_a_narrow_terminal() -> None:
+    lines = why_lines(late(), NARROW, NOW, events=EVENTS, serving=SERVED)
+
+    # a command is never broken: a terminal that breaks it keeps it whole for the clipboard
+    assert max(len(line) for line in lines if not line.startswith("    ")) <= 60
+    matches("why-narrow", lines)
+
+
+def test_why_says_that_no_operator_runs() -> None:
+    gone = why_lines(healthy(), WIDE, NOW, serving=Serving(LEASE, "operator-6f5d_1", NOW - 7200))
+    never = why_lines(healthy(), WIDE, NOW, serving=Serving(LEASE))
+    unread = why_lines(healthy(), WIDE, NOW, serving=Serving(LEASE, failure="forbidden"), notes=["not read"])
+
+    assert any("last renewed Lease" in line and "2 h ago" in line for line in gone)
+    assert any("no process holds Lease" in line for line in never)
+    assert unread[-1] == "not read"
+    assert not any("Lease" in line for line in unread)
+
+
+def test_why_names_a_spec_that_nobody_has_looked_at() -> None:
+    found = body()
+    found["metadata"]["generation"] = 8
+
+    text = " ".join(why_lines(Ott(found), WIDE, NOW))
+
+    assert "the spec is of generation 8, and the status describes 7" in " ".join(text.split())
+
+
+def test_an_idle_object_is_caught_up_and_not_late() -> None:
+    found = body()
+    found["status"]["lag"] |= {"seconds": 0, "caughtUp": True, "slowest": []}
+
+    assert any("Every change has reached the sink." in line for line in why_lines(Ott(found), WIDE, NOW))
+
+
+@pytest.mark.parametrize(
+    ("sink", "shown"),
+    [
+        ({"stdout": {}}, "-> stdout"),
+        ({"kafka": {"topic": "orders"}}, "-> kafka orders"),
+        ({"files": {"url": "s3://shop/orders"}}, "-> files s3://shop/orders"),
+        ({}, "-> no sink"),
+    ],
+)
+def test_why_names_every_sink(sink: dict[str, object], shown: str) -> None:
+    assert why_lines(Ott(body(sink=sink)), WIDE, NOW)[0].endswith(shown)
+
+
+def test_no_objects() -> None:
+    assert fleet_lines([], WIDE, NOW) == ["no objects"]
+    assert fleet_frame([], Course(), WIDE, NOW, everywhere=True) == ["no objects"]
