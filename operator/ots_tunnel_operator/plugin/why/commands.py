@@ -40,9 +40,23 @@ def merge(ott: Ott, patch: str) -> str:
     return kubectl(ott, f"patch ott {ott.name} --type merge -p '{patch}'")
 
 
-def service(ott: Ott, command: str, *options: str) -> str:
-    """A command of `ots-tunnel` about the object's tunnel; the keys are files in a folder of the caller."""
+def service(ott: Ott, command: str) -> str:
+    """A command of `ots-tunnel` about the object's tunnel, with the keys of its Secrets."""
+    return f"ots-tunnel {command} --from-object {ott.namespace}/{ott.name}"
+
+
+def delete_tunnel(ott: Ott) -> str:
+    """Delete the object's tunnel with its checkpoints."""
+    return service(ott, f"tunnel delete {_tunnel(ott)} --yes")
+
+
+def create_tunnel(ott: Ott) -> str:
+    """Create the tunnel that the object is to use."""
+    kind = ((ott.spec.get("source") or {}).get("tunnel") or {}).get("type")
+    return service(ott, f"tunnel create {_tunnel(ott)} --type {kind}")
+
+
+def _tunnel(ott: Ott) -> str:
+    """Table and name of the tunnel, as arguments."""
     source = ott.spec.get("source") or {}
-    table, tunnel = source.get("table"), (source.get("tunnel") or {}).get("name")
-    place = f"--endpoint {source.get('endpoint')} --instance {source.get('instance')} --credentials ./keys"
-    return " ".join(["ots-tunnel", command, str(table), str(tunnel), *options, place])
+    return f"{source.get('table')} {(source.get('tunnel') or {}).get('name')}"

@@ -14,26 +14,41 @@ from ots_tunnel_operator.reasons import Reason
 Remedy = Callable[[Ott], list[Step]]
 
 _START_OVER = (
-    "tart over, which gives up the tunnel with its position and copies from its beginning again: delete the object and "
-    "the tunnel, delete or empty the destination, and apply your manifest again:"
+    "tart over, which gives up the tunnel with its position and copies from its beginning again. Delete or empty the "
+    "destination before the last of these commands, which applies your manifest:"
 )
 _CRD = ("kubectl apply --server-side -f crds/",)
 _OPERATOR_LOG = ("kubectl logs -A -l app.kubernetes.io/name=ots-tunnel-operator --prefix --tail=200",)
 
 
-def _start_over(ott: Ott, first: str = "S") -> Step:
-    return Step(
-        first + _START_OVER,
-        (
-            commands.kubectl(ott, f"delete ott {ott.name}"),
-            commands.service(ott, "tunnel delete", "--yes"),
-            commands.kubectl(ott, f"apply -f {ott.name}.yaml"),
-        ),
-    )
+def _start_over(ott: Ott, first: str = "S", *, is_tunnel_gone: bool = False) -> Step:
+    # the tunnel goes before the object, by which its keys are found, and after its workers
+    tunnel = () if is_tunnel_gone else (f"{commands.own(ott, 'pause')} --wait", commands.delete_tunnel(ott))
+    delete, apply = (commands.kubectl(ott, each) for each in (f"delete ott {ott.name}", f"apply -f {ott.name}.yaml"))
+    return Step(first + _START_OVER, (*tunnel, delete, apply))
 
 
 def _only_start_over(ott: Ott) -> list[Step]:
     return [_start_over(ott)]
+
+
+def _not_found(ott: Ott) -> list[Step]:
+    """The tunnel is gone, or one that was to exist does not."""
+    policy = ((ott.spec.get("source") or {}).get("tunnel") or {}).get("managementPolicy")
+    if policy == "UseExisting" and not ott.text("tunnel", "id"):
+        return [Step("Create the tunnel, or set managementPolicy to CreateIfMissing:", (commands.create_tunnel(ott),))]
+    return [_start_over(ott, is_tunnel_gone=True)]
+
+
+def _replaced(ott: Ott) -> list[Step]:
+    look = commands.service(ott, "tunnel describe")
+    return [
+        Step(
+            "See whose the tunnel is that has the name now; if it is used, apply your object with another name:",
+            (look,),
+        ),
+        _start_over(ott, "If it is not, s"),
+    ]
 
 
 def _correct(text: str) -> Remedy:
@@ -122,8 +137,8 @@ REMEDIES: Mapping[str, Remedy] = {
         "Delete the elder object that the message names, or apply yours with another tunnel name:",
         ("kubectl ott list -A",),
     ),
-    Reason.TUNNEL_NOT_FOUND: _only_start_over,
-    Reason.TUNNEL_REPLACED: _only_start_over,
+    Reason.TUNNEL_NOT_FOUND: _not_found,
+    Reason.TUNNEL_REPLACED: _replaced,
     Reason.TUNNEL_EXPIRED: _only_start_over,
     Reason.POSSIBLE_GAP: _possible_gap,
     Reason.SPEC_MISMATCH: _see_tunnel("Apply your object with another tunnel name, or delete this tunnel:"),

@@ -25,6 +25,8 @@ def commands() -> Iterator[str]:
     for make in STATES.values():
         for step in next_steps(make()):
             yield from step.commands
+    missing = body(source__tunnel__managementPolicy="UseExisting") | {"status": status(tunnel={})}
+    yield steps_for(Ott(missing), Reason.TUNNEL_NOT_FOUND)[0].commands[0]
 
 
 @pytest.mark.parametrize("reason", sorted(STALLED))
@@ -56,6 +58,31 @@ def test_commands_name_the_namespace_and_the_object(text: str) -> None:
 
     assert words[2] == "shop" or "lease" in words
     assert "orders-copy" in text or "secret" in words or "lease" in words
+
+
+def test_a_tunnel_that_is_gone_is_not_deleted_again() -> None:
+    (gone,) = steps_for(healthy(), Reason.TUNNEL_NOT_FOUND)
+    (expired,) = steps_for(healthy(), Reason.TUNNEL_EXPIRED)
+
+    assert gone.commands == expired.commands[2:]
+    assert expired.commands[1] == "ots-tunnel tunnel delete orders orders-copy --yes --from-object shop/orders-copy"
+
+
+def test_a_tunnel_that_was_to_exist_is_created() -> None:
+    found = body(source__tunnel__managementPolicy="UseExisting")
+    del found["status"]["tunnel"]
+
+    (step,) = steps_for(Ott(found), Reason.TUNNEL_NOT_FOUND)
+
+    create = "ots-tunnel tunnel create orders orders-copy --type BaseAndStream --from-object shop/orders-copy"
+    assert step.commands == (create,)
+
+
+def test_a_tunnel_of_somebody_else_is_looked_at_before_it_is_deleted() -> None:
+    look, over = steps_for(healthy(), Reason.TUNNEL_REPLACED)
+
+    assert look.commands == ("ots-tunnel tunnel describe --from-object shop/orders-copy",)
+    assert over.text.startswith("If it is not, start over")
 
 
 def test_secrets_are_named_and_never_a_key() -> None:
