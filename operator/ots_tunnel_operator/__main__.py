@@ -36,13 +36,22 @@ LEASE_NAME = "ots-tunnel-operator"
 LOST_SECONDS = 5.0
 
 
-@click.group(context_settings={"auto_envvar_prefix": "OTS_OPERATOR"})
+@click.group(
+    context_settings={"auto_envvar_prefix": "OTS_OPERATOR"},
+    epilog="Example: ots-tunnel-operator run --namespace shop",
+)
 @click.version_option(package_name="ots-tunnel")
 def main() -> None:
     """Run the Kubernetes operator of TablestoreTunnel objects."""
 
 
-@main.command()
+@main.command(
+    epilog="""Examples:
+
+    \b
+      ots-tunnel-operator run
+      ots-tunnel-operator run --namespace shop --worker-image registry.example/ots-tunnel:0.1.0 --log-level debug"""
+)
 @click.option("--namespace", "-n", "namespaces", multiple=True, help="Watch only this namespace; repeatable.")
 @click.option("--worker-image", envvar=names.ENV_WORKER_IMAGE, default="", help="Default image of worker pods.")
 @click.option("--spark-image", envvar=names.ENV_SPARK_IMAGE, default="", help="Default image of Spark pods.")

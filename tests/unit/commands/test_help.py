@@ -12,8 +12,13 @@ from click.testing import CliRunner
 
 from ots_emulator.__main__ import main as emulator_command
 from ots_tunnel.cli import cli
+from ots_tunnel_operator.__main__ import main as operator_command
 
-PROGRAMS: dict[str, click.Command] = {"ots-tunnel": cli, "ots-emulator": emulator_command}
+PROGRAMS: dict[str, click.Command] = {
+    "ots-tunnel": cli,
+    "ots-emulator": emulator_command,
+    "ots-tunnel-operator": operator_command,
+}
 
 
 def commands(words: tuple[str, ...], command: click.Command) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -30,7 +35,7 @@ HELPS = {" ".join(words): found for name, program in PROGRAMS.items() for words,
 
 
 def examples_of(command: click.Command) -> list[str]:
-    lines = re.findall(r"(ots-(?:tunnel|emulator) .*)", command.epilog or "")
+    lines = re.findall(r"(ots-(?:tunnel|tunnel-operator|emulator) .*)", command.epilog or "")
     return [re.sub(r"\s+[#>] .*", "", line) for line in lines]
 
 
