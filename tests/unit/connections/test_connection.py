@@ -67,6 +67,9 @@ def test_keys_of_the_environment_have_a_token_if_there_is_one() -> None:
 
     assert provider is not None
     assert provider() == Credentials("id", "hush", "token")
+    other = environment_origin({**KEYS, "OTS_ACCESS_KEY_SECURITY_TOKEN": "token"}).credentials
+    assert other is not None
+    assert other() == provider()
     assert environment_origin({}).credentials is None
     assert "hush" not in repr(environment_origin(WHOLE))
 
@@ -80,9 +83,13 @@ def test_keys_of_the_environment_have_a_token_if_there_is_one() -> None:
             {"OTS_ACCESS_KEY_SECRET": "hush", "OTS_ACCESS_KEY_ID": ""},
             "OTS_ACCESS_KEY_ID: missing, although OTS_ACCESS_KEY_SECRET is set",
         ),
+        (
+            {**KEYS, "OTS_SECURITY_TOKEN": "one hush", "OTS_ACCESS_KEY_SECURITY_TOKEN": "hush"},
+            "OTS_SECURITY_TOKEN and OTS_ACCESS_KEY_SECURITY_TOKEN: found two different tokens",
+        ),
     ],
 )
-def test_half_of_the_keys_is_refused(given: dict[str, str], message: str) -> None:
+def test_wrong_keys_are_refused(given: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigError) as half:
         environment_origin(given)
 

@@ -59,7 +59,7 @@ class ComparedTables:
         table, to_table = self.given["table"], self.given["to_table"]
         return (
             place_of_connection(source, named.table if table is None else table),
-            place_of_connection(destination, named.named.destination().table if to_table is None else to_table),
+            place_of_connection(destination, named.destination.table if to_table is None else to_table),
         )
 
     def _side(self, prefix: str) -> SideOptions:

@@ -61,13 +61,18 @@ class ObjectOptions:
         """The source table; errors as those of `named`."""
         return self.source.table
 
+    @cached_property
+    def destination(self) -> TableOrigin:
+        """The destination's side; errors as those of `NamedObject.destination`."""
+        return self.named.destination()
+
     def source_origins(self) -> list[Origin]:
         """What the object says about the source; nothing without an object."""
         return [self.source.origin] if self.is_given else []
 
     def destination_origins(self) -> list[Origin]:
         """What the object says about the destination; nothing without an object."""
-        return [self.named.destination().origin] if self.is_given else []
+        return [self.destination.origin] if self.is_given else []
 
 
 @dataclass(frozen=True, slots=True)

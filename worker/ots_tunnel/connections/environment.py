@@ -10,7 +10,9 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Credentials
 
 ENDPOINT, INSTANCE, PROFILE = "OTS_ENDPOINT", "OTS_INSTANCE", "OTS_PROFILE"
-KEY_ID, KEY_SECRET, TOKEN = "OTS_ACCESS_KEY_ID", "OTS_ACCESS_KEY_SECRET", "OTS_SECURITY_TOKEN"
+KEY_ID, KEY_SECRET = "OTS_ACCESS_KEY_ID", "OTS_ACCESS_KEY_SECRET"
+#: Both names are in use: the token is issued with the pair, but it is no part of an AccessKey.
+TOKENS = ("OTS_SECURITY_TOKEN", "OTS_ACCESS_KEY_SECURITY_TOKEN")
 
 _NAMES = {
     "endpoint": ENDPOINT,
@@ -25,17 +27,18 @@ def environment_origin(environment: Mapping[str, str]) -> Origin:
     """What the variables name; an empty variable counts as one that is not set.
 
     Raises:
-        ConfigError: half of the keys is there; names the other half.
+        ConfigError: half of the keys is there, or there are two tokens; names the variables.
     """
     return Origin(environment.get(ENDPOINT) or None, environment.get(INSTANCE) or None, _keys(environment), _NAMES)
 
 
 def _keys(environment: Mapping[str, str]) -> CredentialsProvider | None:
-    key_id, secret, token = (environment.get(name) or None for name in (KEY_ID, KEY_SECRET, TOKEN))
-    if key_id is not None and secret is not None:
-        return static_credentials(Credentials(key_id, secret, token))
-    found = [name for name, value in ((KEY_ID, key_id), (KEY_SECRET, secret), (TOKEN, token)) if value is not None]
-    if not found:
+    given = {name: value for name in (KEY_ID, KEY_SECRET, *TOKENS) if (value := environment.get(name))}
+    if not given:
         return None
-    missing = [name for name, value in ((KEY_ID, key_id), (KEY_SECRET, secret)) if value is None]
-    raise ConfigError(f"{' and '.join(missing)}: missing, although {' and '.join(found)} is set")
+    if missing := [name for name in (KEY_ID, KEY_SECRET) if name not in given]:
+        raise ConfigError(f"{' and '.join(missing)}: missing, although {' and '.join(given)} is set")
+    tokens = {given[name] for name in TOKENS if name in given}
+    if len(tokens) > 1:
+        raise ConfigError(f"{' and '.join(TOKENS)}: found two different tokens, allowed is one")
+    return static_credentials(Credentials(given[KEY_ID], given[KEY_SECRET], next(iter(tokens), None)))

@@ -32,7 +32,7 @@ class Kubectl:
         """One object as the API server has it.
 
         Raises:
-            ConfigError: there is no kubectl, or no such object.
+            ConfigError: there is no kubectl, no such context, or no such object.
             KubectlFailed: the API server refused, or was not reached in time; kubectl's own words.
         """
         text = self._run(["get", kind, name, "--namespace", namespace, "--output", "json"])
@@ -53,6 +53,6 @@ class Kubectl:
         if done.returncode == 0:
             return done.stdout
         words = " ".join(done.stderr.split()) or f"it ended with {done.returncode}"
-        if "(NotFound)" in words:
+        if "(NotFound)" in words or ("context" in words and "does not exist" in words):
             raise ConfigError(f"--from-object: {words}")
         raise KubectlFailed(f"kubectl {' '.join(arguments)}: {words}")
