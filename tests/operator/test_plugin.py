@@ -211,6 +211,29 @@ def test_channels_are_those_that_a_real_worker_tells(api_server: ApiServer, tmp_
     assert "Every change has reached the sink." in why
 
 
+@pytest.mark.lasts(30)
+def test_the_way_out_of_an_expired_tunnel_as_it_is_typed(api_server: ApiServer, tmp_path: Path) -> None:
+    with running_scene(api_server.kubeconfig, "plugin-way-out", tmp_path) as scene:
+        plugin = Plugin(api_server.kubeconfig, scene.namespace)
+        scene.operator.start()
+        scene.create()
+        scene.until(lambda: bool(scene.status().get("workers")), "a pod of its workers")
+        before = scene.status()["tunnel"]["id"]
+        scene.service.call("expire_tunnel", "demo", before)
+        scene.until(lambda: scene.condition("Stalled").get("reason") == "TunnelExpired", "it says that it expired")
+
+        lines = plugin.must("why", "copy").splitlines()
+        *commands, apply = [line.strip() for line in lines[lines.index("Next") :] if line.startswith("    ")]
+        for command in commands:
+            plugin.typed(command, tmp_path)
+        scene.admin.delete("flights_copy")
+        (tmp_path / "copy.yaml").write_text(json.dumps(scene.tunnel_object()))
+        plugin.typed(apply, tmp_path)
+
+        scene.until(lambda: scene.status().get("tunnel", {}).get("id") not in (None, before), "it has a new tunnel")
+        scene.until(lambda: bool(scene.status().get("workers")), "its workers are started again")
+
+
 def flat(text: str) -> str:
     """Text on one line."""
     return " ".join(text.split())

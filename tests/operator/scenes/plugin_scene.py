@@ -43,6 +43,20 @@ class Plugin:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def typed(self, line: str, folder: Path) -> None:
+        """Run a line in a shell, as a person types it, in a folder; it has to succeed."""
+        done = subprocess.run(
+            ["/bin/sh", "-c", line],
+            cwd=folder,
+            env=self._environment({}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=2 * PATIENCE,
+            check=False,
+        )
+        assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
+
     def on_terminal(self, *arguments: str, until: str, keys: str) -> tuple[int, str]:
         """Run a command on a terminal of 80 x 24, type keys once a text appears; the exit code and all output."""
         child, terminal = pty.fork()
