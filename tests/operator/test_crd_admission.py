@@ -11,10 +11,20 @@ import yaml
 from ots_tunnel.endpoint import ENDPOINT_WORDS, MAX_ENDPOINT
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.api.sink import SINKS, listed
+from ots_tunnel_operator.api.webhook import WEB_URL_WORDS
 from tests.support.endpoints import ACCEPTED, REFUSED
 from tests.support.kube.api_server import ROOT, ApiServer
 from tests.support.operator.objects import changed, tunnel_object
-from tests.support.operator.spec_values import ENDS, IMAGES, MOMENTS, NO_IMAGES, NO_MOMENTS, OLD_ENDS
+from tests.support.operator.spec_values import (
+    ENDS,
+    IMAGES,
+    MOMENTS,
+    NO_IMAGES,
+    NO_MOMENTS,
+    NO_WEB_URLS,
+    OLD_ENDS,
+    WEB_URLS,
+)
 from tests.support.operator.statuses import complete_status
 
 pytestmark = pytest.mark.api
@@ -24,6 +34,9 @@ SPARK: dict[str, Any] = {"engine__baseData": "Spark"}
 STDOUT: dict[str, Any] = {"sink__tablestore": None, "sink__stdout": {}}
 KEYS: dict[str, Any] = {"secretRef": {"name": "store-keys"}}
 BUCKET: dict[str, Any] = {"url": "s3://shop/orders", "credentials": KEYS}
+SASL: dict[str, Any] = {"mechanism": "PLAIN", "secretRef": {"name": "login"}}
+KAFKA: dict[str, Any] = {"bootstrapServers": ["broker-1.shop:9092"], "topic": "orders"}
+HOOK: dict[str, Any] = {"url": "https://hooks.shop.example/orders?shop=1"}
 FILES: dict[str, Any] = {"sink": {"files": BUCKET}}
 START, END = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
 
@@ -91,6 +104,117 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "files.endpoint, files.region and files.bucketInHost are only for files.url s3://bucket/prefix: "
         "found url file:///data",
     ),
+    "a login without its protocol": (
+        {"sink": {"kafka": KAFKA | {"securityProtocol": "SASL_SSL", "sasl": SASL}}},
+        {"sink": {"kafka": KAFKA | {"securityProtocol": "SSL", "sasl": SASL}}},
+        "spec.sink.kafka.sasl",
+        "kafka.sasl is needed with kafka.securityProtocol SASL_PLAINTEXT or SASL_SSL and only with them: "
+        "found securityProtocol SSL",
+    ),
+    "a protocol without its login": (
+        {"sink": {"kafka": KAFKA | {"securityProtocol": "SASL_PLAINTEXT", "sasl": SASL}}},
+        {"sink": {"kafka": KAFKA | {"securityProtocol": "SASL_PLAINTEXT"}}},
+        "spec.sink.kafka.sasl",
+        "kafka.sasl is needed with kafka.securityProtocol SASL_PLAINTEXT or SASL_SSL and only with them",
+    ),
+    "certificates without TLS": (
+        {"sink": {"kafka": KAFKA | {"securityProtocol": "SSL", "caRef": {"name": "authorities"}}}},
+        {"sink": {"kafka": KAFKA | {"caRef": {"name": "authorities"}}}},
+        "spec.sink.kafka.caRef",
+        "kafka.caRef is only for kafka.securityProtocol SSL or SASL_SSL: found securityProtocol PLAINTEXT",
+    ),
+    "an address with a password": (
+        {"sink": {"http": HOOK | {"hmacSecretRef": {"name": "hook"}}}},
+        {"sink": {"http": {"url": "https://user:word@hooks.shop.example/orders"}}},
+        "spec.sink.http.url",
+        "url: found a user name or password, allowed is http(s)://host[:port]/path without user name and spaces",
+    ),
+    "columns let through and left out": (
+        {"delivery": {"columns": {"include": ["a", "b"], "rename": {"a": "c"}}}},
+        {"delivery": {"columns": {"include": ["a"], "exclude": ["b"]}}},
+        "spec.delivery.columns.exclude",
+        "columns.include and columns.exclude rule each other out",
+    ),
+    "a new name of a column that is left out": (
+        {"delivery": {"columns": {"exclude": ["a"], "rename": {"b": "a"}}}},
+        {"delivery": {"columns": {"exclude": ["a"], "rename": {"a": "b"}}}},
+        "spec.delivery.columns.rename",
+        "columns.rename names only columns that columns.include and columns.exclude let pass",
+    ),
+    "a new name of a column that is not let through": (
+        {"delivery": {"columns": {"include": ["a"], "rename": {"a": "b"}}}},
+        {"delivery": {"columns": {"include": ["a"], "rename": {"b": "c"}}}},
+        "spec.delivery.columns.rename",
+        "columns.rename names only columns that columns.include and columns.exclude let pass",
+    ),
+    "two columns with one new name": (
+        {"delivery": {"columns": {"rename": {"a": "b", "b": "a"}}}},
+        {"delivery": {"columns": {"rename": {"a": "c", "b": "c"}}}},
+        "spec.delivery.columns.rename",
+        "columns.rename gives two columns the same name",
+    ),
+    "a new name that another column has": (
+        {"delivery": {"columns": {"include": ["a", "b"], "rename": {"a": "b", "b": "c"}}}},
+        {"delivery": {"columns": {"include": ["a", "b"], "rename": {"a": "b"}}}},
+        "spec.delivery.columns.rename",
+        "columns.rename gives two columns the same name",
+    ),
+    "a bound of a key": (
+        {"delivery": {"filter": {"keyRange": {"begin": [{"string": ""}, {"integer": -(2**63)}, {"base64": "AA=="}]}}}},
+        {"delivery": {"filter": {"keyRange": {"begin": [{"string": "a", "integer": 1}]}}}},
+        "spec.delivery.filter.keyRange.begin[0]",
+        "keyRange: each value needs exactly one member: integer, string or base64",
+    ),
+    "a bound without a value": (
+        {"delivery": {"filter": {"keyRange": {"end": [{"string": "b"}]}}}},
+        {"delivery": {"filter": {"keyRange": {"end": [{}]}}}},
+        "spec.delivery.filter.keyRange.end[0]",
+        "keyRange: each value needs exactly one member: integer, string or base64",
+    ),
+    "a range without bounds": (
+        {"delivery": {"filter": {"actions": ["PUT"]}}},
+        {"delivery": {"filter": {"keyRange": {}}}},
+        "spec.delivery.filter.keyRange.begin",
+        "filter.keyRange.begin or filter.keyRange.end is needed: leave keyRange out for all rows",
+    ),
+    "dead letters without a place": (
+        {"delivery": {"onPermanentError": "DeadLetter", "deadLetter": {"files": BUCKET}}},
+        {"delivery": {"onPermanentError": "DeadLetter"}},
+        "spec.delivery.deadLetter",
+        "delivery.deadLetter is needed with delivery.onPermanentError DeadLetter and only with it: "
+        "found onPermanentError DeadLetter",
+    ),
+    "a place without dead letters": (
+        {"delivery": {"onPermanentError": "Skip"}},
+        {"delivery": {"onPermanentError": "Skip", "deadLetter": {"files": BUCKET}}},
+        "spec.delivery.deadLetter",
+        "delivery.deadLetter is needed with delivery.onPermanentError DeadLetter and only with it",
+    ),
+    "a place for dead letters without credentials": (
+        {"delivery": {"onPermanentError": "DeadLetter", "deadLetter": {"files": {"url": "file:///refused"}}}},
+        {"delivery": {"onPermanentError": "DeadLetter", "deadLetter": {"files": {"url": "s3://shop-dead"}}}},
+        "spec.delivery.deadLetter.files.credentials",
+        "files.credentials is needed with files.url s3://bucket/prefix and only with it",
+    ),
+    "a sink that refuses no single record": (
+        {"sink": {"http": HOOK}, "delivery": {"onPermanentError": "Skip"}},
+        FILES | {"delivery": {"onPermanentError": "Skip"}},
+        "spec.delivery.onPermanentError",
+        "delivery.onPermanentError other than Fail is only for the sinks tablestore, kafka or http, which can refuse a "
+        "single record: found Skip with sink files",
+    ),
+    "Spark copies whole rows": (
+        SPARK | STREAM | {"delivery": {"columns": {"include": ["a"]}}},
+        SPARK | {"delivery": {"columns": {"include": ["a"]}}},
+        "spec.delivery",
+        "delivery.columns, delivery.filter and delivery.onPermanentError are not for engine.baseData Spark",
+    ),
+    "Spark is not limited": (
+        SPARK | {"source__rateLimit": {"rowsPerSecond": 0}, "delivery": {"rateLimit": {}}},
+        SPARK | {"source__rateLimit": {"rowsPerSecond": 5}},
+        "spec.source.rateLimit",
+        "source.rateLimit and delivery.rateLimit do not limit engine.baseData Spark",
+    ),
     "longest pause": (
         {"delivery__retry": {"backoffSeconds": 5, "backoffMaxSeconds": 5}},
         {"delivery__retry": {"backoffSeconds": 5, "backoffMaxSeconds": 4}},
@@ -149,10 +273,24 @@ FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "heartbeat interval": ({"workers__heartbeatIntervalSeconds": 4}, "should be greater than or equal to 5"),
     "rows per write": ({"delivery__batchMaxRows": 201}, "should be less than or equal to 200"),
     "negative replicas": ({"replicas": -1}, "spec.replicas"),
-    "Skip is not there yet": ({"delivery__onPermanentError": "Skip"}, 'supported values: "Fail"'),
+    "a policy that is not there": ({"delivery__onPermanentError": "Ignore"}, 'values: "Fail", "Skip", "DeadLetter"'),
     "Spark streaming is not there yet": ({"engine__stream": "Spark"}, 'supported values: "Workers"'),
     "autoscaling is not there yet": ({"autoscaling": {"mode": "Auto"}}, 'unknown field "spec.autoscaling"'),
-    "another sink is not there yet": ({"sink__kafka": {}}, 'unknown field "spec.sink.kafka"'),
+    "a sink for measurements": ({"sink__count": {}}, 'unknown field "spec.sink.count"'),
+    "a broker without a port": (
+        {"sink": {"kafka": KAFKA | {"bootstrapServers": ["broker"]}}},
+        "spec.sink.kafka.bootstrapServers[0]: Invalid value",
+    ),
+    "no broker": ({"sink": {"kafka": KAFKA | {"bootstrapServers": []}}}, "spec.sink.kafka.bootstrapServers"),
+    "topic": ({"sink": {"kafka": KAFKA | {"topic": "or/ders"}}}, "spec.sink.kafka.topic: Invalid value"),
+    "a name that is no factory": ({"sink": {"python": {"factory": "shop.orders"}}}, "spec.sink.python.factory"),
+    "a column twice": ({"delivery": {"columns": {"include": ["a", "a"]}}}, "Duplicate value"),
+    "no kind of change": ({"delivery": {"filter": {"actions": []}}}, "spec.delivery.filter.actions"),
+    "a bound that is not base64": (
+        {"delivery": {"filter": {"keyRange": {"begin": [{"base64": "A"}]}}}},
+        "spec.delivery.filter.keyRange.begin[0].base64",
+    ),
+    "rows per second": ({"source__rateLimit": {"rowsPerSecond": -1}}, "spec.source.rateLimit.rowsPerSecond"),
     "a typing mistake": ({"source__tabel": "flights"}, 'unknown field "spec.source.tabel"'),
     "a url of another scheme": (
         {"sink": {"files": {"url": "oss://shop/orders"}}},
@@ -197,6 +335,12 @@ IMMUTABLE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     ),
     "prefix": (FILES, {"sink__files__url": "s3://shop/other"}, "spec.sink.files.url", "sink.files.url is immutable"),
     "format": (FILES, {"sink__files__format": "Parquet"}, "spec.sink.files.format", "sink.files.format is immutable"),
+    "topic": (
+        {"sink": {"kafka": KAFKA}},
+        {"sink__kafka__topic": "other"},
+        "spec.sink.kafka.topic",
+        "sink.kafka.topic is immutable",
+    ),
     "a table that becomes another sink": ({}, STDOUT, "spec.sink", "sink is immutable in kind"),
     "another sink that becomes a table": (
         STDOUT,
@@ -283,6 +427,13 @@ def test_a_time_of_a_stream_is_accepted_or_refused_as_the_model_does(api_server:
         assert "spec.source.tunnel.stream.startTime: " in refusal(api_server, window(moment)), moment
         late = tunnel_object(source__tunnel__stream={"endTime": moment})
         assert "spec.source.tunnel.stream.endTime: " in refusal(api_server, late), moment
+
+
+def test_an_address_of_a_web_service_is_accepted_or_refused_as_the_model_does(api_server: ApiServer) -> None:
+    for url in WEB_URLS:
+        accepted(api_server, tunnel_object(sink={"http": {"url": url}}))
+    for url in NO_WEB_URLS:
+        assert f"allowed is {WEB_URL_WORDS}" in refusal(api_server, tunnel_object(sink={"http": {"url": url}})), url
 
 
 def test_an_image_is_accepted_or_refused_as_the_model_does(api_server: ApiServer) -> None:
@@ -415,7 +566,7 @@ def test_a_complete_status_survives(api_server: ApiServer) -> None:
 
 def test_every_rule_has_a_case() -> None:
     messages = [message for *_, message in [*RULES.values(), *IMMUTABLE.values()]]
-    messages.append(f"endpoint: allowed is {ENDPOINT_WORDS}")
+    messages += [f"endpoint: allowed is {ENDPOINT_WORDS}", f"url: allowed is {WEB_URL_WORDS}"]
     definition = yaml.safe_load(next((ROOT / "crds").glob("*.yaml")).read_text())
     schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 
@@ -430,6 +581,6 @@ def test_every_rule_has_a_case() -> None:
 
 def _rules(node: dict[str, Any]) -> list[dict[str, Any]]:
     found = list(node.get("x-kubernetes-validations", []))
-    for child in node.get("properties", {}).values():
+    for child in (*node.get("properties", {}).values(), *filter(None, [node.get("items")])):
         found += _rules(child)
     return found

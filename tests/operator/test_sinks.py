@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
+from tests.operator.scenes.hook import running_hook
 from tests.operator.scenes.loopback_node import AddressTaken, LoopbackNode
 from tests.operator.scenes.operator_scene import OperatorScene, running_scene
 from tests.support.kube.api_server import ApiServer
-from tests.support.sinks.s3_store import BUCKET, s3_store
+from tests.support.sinks.s3_store import BUCKET, S3Store, s3_store
 
 pytestmark = [
     pytest.mark.api,
@@ -84,7 +85,6 @@ def test_files_in_a_bucket(api_server: ApiServer, tmp_path: Path) -> None:
 
 
 def keys_of(files: dict[str, list[dict[str, Any]]]) -> set[str]:
-    assert all(name.startswith("orders/") for name in files)
     return {stored_key(record) for records in files.values() for record in records}
 
 
@@ -113,6 +113,78 @@ def test_files_on_a_volume(api_server: ApiServer, tmp_path: Path) -> None:
 def keys_below(folder: Path) -> set[str]:
     files = [path for path in folder.rglob("*.jsonl") if not path.name.startswith(".")]
     return {stored_key(json.loads(line)) for path in files for line in path.read_text().splitlines()}
+
+
+def test_a_web_service_with_selection_and_dead_letters(api_server: ApiServer, tmp_path: Path) -> None:
+    with (
+        running_scene(api_server.kubeconfig, "http-sink", tmp_path) as scene,
+        s3_store() as store,
+        running_hook(b"signing-secret", "000007") as hook,
+    ):
+        place = {"url": f"s3://{BUCKET}/dead", "endpoint": store.url, "credentials": {"secretRef": {"name": "dead"}}}
+        delivery = {
+            "columns": {"rename": {"number": "count"}},
+            "filter": {"keyRange": {"begin": [{"string": "000005"}]}},
+            "onPermanentError": "DeadLetter",
+            "deadLetter": {"files": place},
+        }
+        http = {"url": hook.url, "hmacSecretRef": {"name": "hook", "key": "signing"}}
+        scene.create(**sink(http=http), delivery=delivery, source__rateLimit={"rowsPerSecond": 10_000})
+        scene.operator.start()
+        missing_secret(scene, "spec.sink.http.hmacSecretRef", "hook", "signing")
+        create_secret(scene, "hook", other="x")
+        scene.until(lambda: scene.condition("SinkReady").get("reason") == "KeyMissing", "the missing key")
+        assert "has no usable signing, its keys are ['other']: add" in scene.condition("SinkReady")["message"]
+        signing = {"stringData": {"signing": "signing-secret"}}
+        scene.kube.patch("Secret", scene.namespace, "hook", signing)
+        path = "spec.delivery.deadLetter.files.credentials.secretRef.name 'dead': no such Secret"
+        scene.until(lambda: path in scene.condition("CredentialsValid").get("message", ""), "the place's Secret")
+        scene.create_secret("dead", key_id="store-id", secret="store-secret")
+        with running(scene, tmp_path):
+            expected = {key for key in ROWS if key >= "000005"} - {"000007"} | set(NEW)
+            scene.until(lambda: {stored_key(record) for record in hook.records} == expected, "every record is taken")
+            scene.until(lambda: dead_letters(store) == {"000007"}, "the refused record is stored")
+        assert {column["name"] for record in hook.records for column in record["columns"]} == {"count"}
+        assert "signing-secret" not in scene.operator.last_output(1 << 30)
+
+
+def create_secret(scene: OperatorScene, name: str, **values: str) -> None:
+    metadata = {"name": name, "namespace": scene.namespace}
+    scene.kube.create({"kind": "Secret", "metadata": metadata, "stringData": values})
+
+
+def dead_letters(store: S3Store) -> set[str]:
+    return {stored_key(json.loads(line)) for text in store.texts("dead/") for line in text.splitlines()}
+
+
+PROCESSOR = """
+import json, pathlib
+from ots_tunnel import SimpleProcessorFactory
+
+def process(context, records):
+    with pathlib.Path(PLACE).open("a") as file:
+        for record in records:
+            file.write(json.dumps(dict(record.primary_key)) + "\\n")
+
+def make():
+    return SimpleProcessorFactory(process)
+"""
+
+
+def test_code_of_the_user(api_server: ApiServer, tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    seen.touch()
+    (tmp_path / "shop_orders.py").write_text(PROCESSOR.replace("PLACE", repr(str(seen))))
+    with running_scene(api_server.kubeconfig, "python-sink", tmp_path) as scene:
+        scene.create(**sink(python={"factory": "shop_orders:make"}))
+        scene.operator.start()
+        with running(scene, tmp_path):
+            keys = ROWS | set(NEW)
+            scene.until(lambda: {json.loads(line)["id"] for line in whole_lines(seen)} == keys, "every record is seen")
+
+
+def whole_lines(path: Path) -> list[str]:
+    return [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
 def sink(**member: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Delivery settings of an object: size of the writes, and the treatment of failed ones (docs/object.md)."""
+"""Delivery settings of an object: size of the writes, what reaches the sink, and failed writes (docs/object.md)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from ots_tunnel_operator.api.files import FileStore
 from ots_tunnel_operator.api.schema import ApiModel, rule, rules
+from ots_tunnel_operator.api.selection import Columns, Filter
+from ots_tunnel_operator.api.source import RateLimit
 
 
 class Retry(ApiModel):
@@ -28,8 +31,26 @@ class Retry(ApiModel):
     """Longest pause in seconds; at least backoffSeconds."""
 
 
+class DeadLetter(ApiModel):
+    """Place for refused records."""
+
+    files: FileStore
+    """Files of JSON lines in a bucket or on a volume, each line a record with the sink's error."""
+
+
 class Delivery(ApiModel):
-    """Size of the writes to the sink, and the treatment of failed ones."""
+    """Size of the writes to the sink, what reaches it, and the treatment of failed writes."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "(self.onPermanentError == 'DeadLetter') == has(self.deadLetter)",
+                "delivery.deadLetter is needed with delivery.onPermanentError DeadLetter and only with it",
+                field=".deadLetter",
+                found="'found onPermanentError ' + self.onPermanentError",
+            )
+        )
+    )
 
     batch_max_rows: Annotated[int, Field(ge=1, le=200)] = 200
     """Most rows in one write; the service accepts 200."""
@@ -37,6 +58,16 @@ class Delivery(ApiModel):
     """Most bytes in one write; the service accepts 4194304."""
     retry: Retry = Retry()
     """Pauses between two attempts at a failed write."""
-    on_permanent_error: Literal["Fail"] = "Fail"
-    """Treatment of a record that the sink refuses permanently. Fail: the worker ends before it and is
-    restarted; no record is dropped."""
+    columns: Columns | None = None
+    """Attribute columns that reach the sink, and their names there; absent means all, unchanged."""
+    filter: Filter | None = None
+    """Records that reach the sink; absent means all. What a changed filter lets pass is not delivered afterwards."""
+    rate_limit: RateLimit | None = None
+    """Limit of each worker's writes; absent means none."""
+    on_permanent_error: Literal["Fail", "Skip", "DeadLetter"] = "Fail"
+    """Treatment of a record that the sink refuses permanently. Fail: the worker ends before it and is restarted; no
+    record is dropped. Skip: it is counted and logged. DeadLetter: it is stored with the error in deadLetter. Skip and
+    DeadLetter are for the sinks tablestore, kafka and http, and can leave rows in part."""
+    dead_letter: DeadLetter | None = None
+    """Place for refused records; needed with onPermanentError DeadLetter. A channel waits while the place does not
+    accept them."""

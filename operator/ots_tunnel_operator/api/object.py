@@ -16,7 +16,7 @@ from ots_tunnel_operator.api.engine import DriverResources, Engine, ExecutorReso
 from ots_tunnel_operator.api.files import FilesSink, FileStore
 from ots_tunnel_operator.api.identity import TunnelIdentity
 from ots_tunnel_operator.api.schema import ApiModel, Time, immutable, rule, rules
-from ots_tunnel_operator.api.sink import Sink, StdoutSink, TablestoreSink, sink_kind
+from ots_tunnel_operator.api.sink import Sink, StdoutSink, TablestoreSink, listed, sink_kind
 from ots_tunnel_operator.api.source import Credentials, SecretReference, Source, StreamWindow, Tunnel, TunnelKind
 from ots_tunnel_operator.api.status import (
     BaseStatus,
@@ -89,6 +89,10 @@ _ENGINE_FOUND = (
 _SPARK_USED = "(self.source.tunnel.type != 'Stream' && self.engine.baseData == 'Spark')"
 
 
+#: Sinks that can refuse one record and take the next, as `ots_tunnel.config.sinks` has them; a test compares both.
+REFUSING_SINKS = ("tablestore", "kafka", "http")
+
+
 class Monitoring(ApiModel):
     """Thresholds of the Degraded condition."""
 
@@ -123,6 +127,28 @@ class TunnelSpec(ApiModel):
                 found=f"'found ' + {sink_kind('self.sink')}",
             ),
             rule(
+                f"!{_SPARK_USED} || !has(self.delivery.columns) && !has(self.delivery.filter) && "
+                "self.delivery.onPermanentError == 'Fail'",
+                "delivery.columns, delivery.filter and delivery.onPermanentError are not for engine.baseData Spark, "
+                "which copies whole rows: leave them out",
+                field=".delivery",
+            ),
+            rule(
+                f"!{_SPARK_USED} || !(has(self.source.rateLimit) && self.source.rateLimit.rowsPerSecond > 0) && "
+                "!(has(self.delivery.rateLimit) && self.delivery.rateLimit.rowsPerSecond > 0)",
+                "source.rateLimit and delivery.rateLimit do not limit engine.baseData Spark: leave them out, and limit "
+                "spark.executor instead",
+                field=".source.rateLimit",
+            ),
+            rule(
+                "self.delivery.onPermanentError == 'Fail' || "
+                + " || ".join(f"has(self.sink.{name})" for name in REFUSING_SINKS),
+                f"delivery.onPermanentError other than Fail is only for the sinks {listed(REFUSING_SINKS)}, which can "
+                "refuse a single record",
+                field=".delivery.onPermanentError",
+                found=f"'found ' + self.delivery.onPermanentError + ' with sink ' + {sink_kind('self.sink')}",
+            ),
+            rule(
                 "!has(self.sink.tablestore) || self.sink.tablestore.endpoint != self.source.endpoint || "
                 "self.sink.tablestore.instance != self.source.instance || "
                 "self.sink.tablestore.table != self.source.table",
@@ -146,7 +172,7 @@ class TunnelSpec(ApiModel):
     sink: Sink
     """Destination of the records."""
     delivery: Delivery = Delivery()
-    """Size of the writes to the sink, and the treatment of failed ones."""
+    """Size of the writes to the sink, what reaches it, and the treatment of failed writes."""
     replicas: Annotated[int, Field(ge=0, le=1000)] = 1
     """Number of worker pods; `kubectl scale` sets it. 0 stops every worker and keeps the checkpoints."""
     workers: Workers | None = None

@@ -8,14 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ots_tunnel_operator.api.delivery import Delivery
+from ots_tunnel_operator.api.kafka import KafkaSink
 from ots_tunnel_operator.api.object import TunnelSpec
 from ots_tunnel_operator.api.source import Credentials
 
 #: Keys of a Secret with an AccessKey pair; securityToken may be there beside them.
 ACCESS_KEY = ("accessKeyId", "accessKeySecret")
 
+#: Folder of the Secret of the place for dead letters.
+DEAD_LETTERS = "dead-letters"
+#: Types of the conditions that are False without a Secret of the sink.
+_AFFECTED = ("CredentialsValid", "SinkReady")
 #: Fields that refer to a Secret by its name.
-SECRET_REFERENCES = frozenset({"secretRef"})
+SECRET_REFERENCES = frozenset({"secretRef", "hmacSecretRef", "caRef"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,8 @@ class SecretUse:
         folder: folder of its files in a pod, below `names.SECRETS_DIRECTORY`.
         conditions: types of the conditions that are False without it.
         by_operator: whether the operator calls a service with it; otherwise only workers use it.
+        is_one_key: whether the spec names the key, so that only its file is mounted.
+        is_text: whether the values have to be text.
     """
 
     path: str
@@ -37,6 +45,8 @@ class SecretUse:
     folder: str
     conditions: tuple[str, ...]
     by_operator: bool = False
+    is_one_key: bool = False
+    is_text: bool = True
 
 
 def secret_uses(spec: TunnelSpec) -> tuple[SecretUse, ...]:
@@ -49,7 +59,7 @@ def secret_uses(spec: TunnelSpec) -> tuple[SecretUse, ...]:
         ("CredentialsValid",),
         by_operator=True,
     )
-    return source, *_of_sink(spec)
+    return source, *_of_sink(spec), *_of_delivery(spec.delivery)
 
 
 def secret_name(credentials: Credentials | None) -> str:
@@ -58,10 +68,31 @@ def secret_name(credentials: Credentials | None) -> str:
 
 
 def _of_sink(spec: TunnelSpec) -> Iterator[SecretUse]:
-    affected = ("CredentialsValid", "SinkReady")
-    if (table := spec.sink.tablestore) is not None:
-        path, name = "spec.sink.tablestore.credentials.secretRef", secret_name(table.credentials)
-        yield SecretUse(path, name, ACCESS_KEY, "sink", affected, by_operator=True)
-    if (files := spec.sink.files) is not None and files.credentials is not None:
-        path, name = "spec.sink.files.credentials.secretRef", secret_name(files.credentials)
-        yield SecretUse(path, name, ACCESS_KEY, "sink", affected)
+    sink = spec.sink
+    if (table := sink.tablestore) is not None:
+        path = "spec.sink.tablestore.credentials.secretRef"
+        yield SecretUse(path, secret_name(table.credentials), ACCESS_KEY, "sink", _AFFECTED, by_operator=True)
+    if sink.files is not None and sink.files.is_bucket:
+        path = "spec.sink.files.credentials.secretRef"
+        yield SecretUse(path, secret_name(sink.files.credentials), ACCESS_KEY, "sink", _AFFECTED)
+    if sink.kafka is not None:
+        yield from _of_kafka(sink.kafka)
+    if sink.http is not None and (key := sink.http.hmac_secret_ref) is not None:
+        # the secret of a signature is any bytes
+        path = "spec.sink.http.hmacSecretRef"
+        yield SecretUse(path, key.name, (key.key,), "sink-hmac", _AFFECTED, is_one_key=True, is_text=False)
+
+
+def _of_delivery(delivery: Delivery) -> Iterator[SecretUse]:
+    if delivery.dead_letter is not None and delivery.dead_letter.files.is_bucket:
+        path, name = "spec.delivery.deadLetter.files.credentials.secretRef", delivery.dead_letter.files.credentials
+        yield SecretUse(path, secret_name(name), ACCESS_KEY, DEAD_LETTERS, ("CredentialsValid",))
+
+
+def _of_kafka(kafka: KafkaSink) -> Iterator[SecretUse]:
+    if kafka.sasl is not None:
+        path = "spec.sink.kafka.sasl.secretRef"
+        yield SecretUse(path, kafka.sasl.secret_ref.name, ("username", "password"), "sink", _AFFECTED)
+    if kafka.ca_ref is not None:
+        path, key = "spec.sink.kafka.caRef", kafka.ca_ref.key
+        yield SecretUse(path, kafka.ca_ref.name, (key,), "sink-ca", _AFFECTED, is_one_key=True)

@@ -7,8 +7,10 @@ from typing import Annotated, Final, Literal
 from pydantic import ConfigDict, Field
 
 from ots_tunnel_operator.api.files import FilesSink
+from ots_tunnel_operator.api.kafka import KafkaSink
 from ots_tunnel_operator.api.schema import ApiModel, immutable, rule, rules
 from ots_tunnel_operator.api.source import Credentials, Endpoint, InstanceName, TableName
+from ots_tunnel_operator.api.webhook import HttpSink
 
 
 class TablestoreSink(ApiModel):
@@ -31,12 +33,22 @@ class TablestoreSink(ApiModel):
     copied into any table."""
 
 
+class PythonSink(ApiModel):
+    """The user's own Python code."""
+
+    factory: Annotated[
+        str, Field(min_length=3, max_length=512, pattern=r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$")
+    ]
+    """package.module:name of a processor factory, or of a function without arguments that returns one. The package is
+    in an image of your own, workers.image, or on a volume of workers.podTemplate that PYTHONPATH names."""
+
+
 class StdoutSink(ApiModel):
     """JSON lines on the worker's standard output, for inspection; it has no settings."""
 
 
 #: Members of `Sink`, in the order in which messages name them.
-SINKS: Final = ("tablestore", "files", "stdout")
+SINKS: Final = ("tablestore", "files", "kafka", "http", "python", "stdout")
 
 
 def listed(names: tuple[str, ...]) -> str:
@@ -72,5 +84,11 @@ class Sink(ApiModel):
     """A destination table."""
     files: FilesSink | None = None
     """Files of changes in a bucket or on a volume."""
+    kafka: KafkaSink | None = None
+    """An existing Kafka topic."""
+    http: HttpSink | None = None
+    """A web service that accepts batches of CloudEvents."""
+    python: PythonSink | None = None
+    """Your own Python code."""
     stdout: StdoutSink | None = None
     """The standard output of the workers, one JSON line per record; `stdout: {}` selects it."""

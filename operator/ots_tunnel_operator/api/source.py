@@ -81,6 +81,19 @@ class SecretReference(ApiModel):
     """Name of the Secret. Its keys are accessKeyId, accessKeySecret and, for temporary credentials, securityToken."""
 
 
+#: Key of a Secret.
+KeyName = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")]
+
+
+class SecretKey(ApiModel):
+    """One key of a Secret in the object's namespace."""
+
+    name: ObjectName
+    """Name of the Secret."""
+    key: KeyName
+    """Key of the Secret."""
+
+
 class Credentials(ApiModel):
     """Credentials for calls to the service; exactly one member is set."""
 
@@ -166,6 +179,13 @@ class Tunnel(ApiModel):
     back."""
 
 
+class RateLimit(ApiModel):
+    """A limit of the rate of each worker, kept by waiting."""
+
+    rows_per_second: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+    """Rows per second and worker, so that the object has at most replicas times as many; 0 means no limit."""
+
+
 class Source(ApiModel):
     """The source table and the tunnel through which it is read."""
 
@@ -180,3 +200,5 @@ class Source(ApiModel):
     """Credentials that may read the table and use its tunnels."""
     tunnel: Tunnel
     """Tunnel through which the table is read."""
+    rate_limit: RateLimit | None = None
+    """Limit of each worker's reads; absent means none."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ots_tunnel_operator.api.files import FilesSink, FileStore
+from ots_tunnel_operator.api.kafka import KafkaSink
 from ots_tunnel_operator.api.object import Sink, TablestoreSink
+from ots_tunnel_operator.api.webhook import HttpSink
 from ots_tunnel_operator.manifests.worker_volumes import secret_folder
 
 
@@ -15,6 +17,12 @@ def sink_section(sink: Sink) -> dict[str, Any]:
         return {"tablestore": _table(sink.tablestore)}
     if sink.files is not None:
         return {"files": _files(sink.files)}
+    if sink.kafka is not None:
+        return {"kafka": _kafka(sink.kafka)}
+    if sink.http is not None:
+        return {"http": _http(sink.http)}
+    if sink.python is not None:
+        return {"python": {"factory": sink.python.factory}}
     return {"stdout": {}}
 
 
@@ -25,7 +33,7 @@ def store_section(store: FileStore, folder: str) -> dict[str, Any]:
         section |= {
             "endpoint": store.endpoint,
             "region": store.region,
-            "bucket_in_host": store.bucket_in_host,
+            "bucketInHost": store.bucket_in_host,
             "credentials": {"directory": secret_folder(folder)},
         }
     return section
@@ -44,6 +52,28 @@ def _files(files: FilesSink) -> dict[str, Any]:
     return store_section(files, "sink") | {
         "format": files.format,
         "compression": files.compression,
-        "max_file_bytes": files.max_file_bytes,
-        "max_file_seconds": files.max_file_seconds,
+        "maxFileBytes": files.max_file_bytes,
+        "maxFileSeconds": files.max_file_seconds,
     }
+
+
+def _kafka(kafka: KafkaSink) -> dict[str, Any]:
+    section: dict[str, Any] = {
+        "bootstrapServers": kafka.bootstrap_servers,
+        "topic": kafka.topic,
+        "securityProtocol": kafka.security_protocol,
+        "compression": kafka.compression,
+        "timeoutSeconds": kafka.timeout_seconds,
+    }
+    if kafka.sasl is not None:
+        section["sasl"] = {"mechanism": kafka.sasl.mechanism, "directory": secret_folder("sink")}
+    if kafka.ca_ref is not None:
+        section["caFile"] = f"{secret_folder('sink-ca')}/{kafka.ca_ref.key}"
+    return section
+
+
+def _http(http: HttpSink) -> dict[str, Any]:
+    section: dict[str, Any] = {"url": http.url, "timeoutSeconds": http.timeout_seconds}
+    if http.hmac_secret_ref is not None:
+        section["hmacSecretFile"] = f"{secret_folder('sink-hmac')}/{http.hmac_secret_ref.key}"
+    return section

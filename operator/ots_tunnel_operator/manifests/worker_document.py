@@ -16,6 +16,7 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.children import child
+from ots_tunnel_operator.manifests.delivery_section import delivery_section
 from ots_tunnel_operator.manifests.sink_section import sink_section
 from ots_tunnel_operator.manifests.worker_volumes import secret_folder
 from ots_tunnel_operator.times import timestamp
@@ -30,7 +31,7 @@ def worker_config(obj: TablestoreTunnel, tunnel_id: str, read_until: float | Non
     Raises:
         ConfigError: the worker's configuration does not accept a value; the message names the field.
     """
-    source, settings, delivery = obj.spec.source, obj.spec.worker_settings, obj.spec.delivery
+    source, settings = obj.spec.source, obj.spec.worker_settings
     stream = source.tunnel.stream
     document: dict[str, Any] = {
         "source": {
@@ -53,15 +54,11 @@ def worker_config(obj: TablestoreTunnel, tunnel_id: str, read_until: float | Non
             "max_parallel_channels": settings.max_parallel_channels,
             "lanes_per_channel": settings.lanes_per_channel,
             "memory_budget_bytes": settings.memory_budget_bytes,
+            "rate_limit_rows_per_second": source.rate_limit.rows_per_second if source.rate_limit else 0,
             # a quarter of the grace period remains for the interpreter's exit and the kubelet's bookkeeping
             "drain_seconds": settings.termination_grace_period_seconds * 0.75,
         },
-        "delivery": {
-            "batch_max_rows": delivery.batch_max_rows,
-            "batch_max_bytes": delivery.batch_max_bytes,
-            "retry": delivery.retry.model_dump(),
-            "on_permanent_error": delivery.on_permanent_error,
-        },
+        "delivery": delivery_section(obj.spec.delivery),
         "http": {"host": "0.0.0.0", "port": names.WORKER_PORT},
     }
     try:

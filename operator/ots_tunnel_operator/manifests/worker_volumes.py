@@ -37,8 +37,11 @@ def file_places(spec: TunnelSpec) -> dict[str, FileStore]:
     found: dict[str, FileStore] = {}
     if spec.sink.files is not None:
         found["spec.sink.files"] = spec.sink.files
+    if spec.delivery.dead_letter is not None:
+        found["spec.delivery.deadLetter.files"] = spec.delivery.dead_letter.files
     return found
 
 
 def _secret(use: SecretUse) -> dict[str, Any]:
-    return {"secretName": use.name, "defaultMode": 0o440}
+    items = {"items": [{"key": key, "path": key} for key in use.keys]} if use.is_one_key else {}
+    return {"secretName": use.name, "defaultMode": 0o440, **items}

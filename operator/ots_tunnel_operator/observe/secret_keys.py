@@ -13,7 +13,9 @@ from ots_tunnel_operator.world import Failure
 
 
 def read_keys(secret: Mapping[str, Any] | None, use: SecretUse) -> Mapping[str, str] | Failure:
-    """The texts in a Secret by their keys, empty ones left out; a failure where a key that is needed has none.
+    """The values in a Secret by their keys, empty ones left out; a failure where a key that is needed has none.
+
+    Bytes that are no text are left out, too, or have another character in place of each where they need not be text.
 
     Args:
         secret: as the API server has it; None where it does not exist.
@@ -25,7 +27,7 @@ def read_keys(secret: Mapping[str, Any] | None, use: SecretUse) -> Mapping[str, 
         message = f"{field}: no such Secret: create it with the {keys}"
         return Failure(Problem(Reason.SECRET_NOT_FOUND, message, use.conditions))
     data = secret.get("data") or {}
-    values = {key: text for key in data if (text := _text(data[key]))}
+    values = {key: text for key in data if (text := _text(data[key], use.is_text))}
     missing = [key for key in use.keys if key not in values]
     if not missing:
         return values
@@ -36,8 +38,9 @@ def read_keys(secret: Mapping[str, Any] | None, use: SecretUse) -> Mapping[str, 
     return Failure(Problem(Reason.KEY_MISSING, message, use.conditions))
 
 
-def _text(value: str | None) -> str:
+def _text(value: str | None, is_text: bool) -> str:
     try:
-        return base64.b64decode(value or "", validate=True).decode().strip()
+        found = base64.b64decode(value or "", validate=True)
+        return found.decode(errors="strict" if is_text else "replace").strip()
     except (binascii.Error, UnicodeDecodeError):
         return ""

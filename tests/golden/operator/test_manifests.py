@@ -67,6 +67,43 @@ CASES: dict[str, dict[str, Any]] = {
             }
         }
     },
+    "kafka": {
+        "sink": {
+            "kafka": {
+                "bootstrapServers": ["broker-1.shop:9093", "broker-2.shop:9093"],
+                "topic": "orders",
+                "securityProtocol": "SASL_SSL",
+                "sasl": {"mechanism": "SCRAM-SHA-256", "secretRef": {"name": "kafka-login"}},
+                "caRef": {"name": "kafka-authorities"},
+                "compression": "zstd",
+                "timeoutSeconds": 10,
+            }
+        },
+    },
+    "http": {
+        "sink": {
+            "http": {
+                "url": "https://hooks.shop.example/orders",
+                "hmacSecretRef": {"name": "hook", "key": "signing"},
+                "timeoutSeconds": 5,
+            }
+        },
+        "source__rateLimit": {"rowsPerSecond": 5000},
+        "delivery": {
+            "columns": {"exclude": ["note"], "rename": {"amount": "total"}},
+            "filter": {
+                "actions": ["PUT", "UPDATE"],
+                "keyPrefix": {"pk": "shop-"},
+                "keyRange": {"begin": [{"string": "a"}, {"integer": 5}], "end": [{"string": "b"}, {"integer": 0}]},
+            },
+            "rateLimit": {"rowsPerSecond": 1000},
+            "onPermanentError": "DeadLetter",
+            "deadLetter": {
+                "files": {"url": "s3://shop-dead/orders", "credentials": {"secretRef": {"name": "store-keys"}}}
+            },
+        },
+    },
+    "python": {"sink": {"python": {"factory": "shop.orders:make_processor"}}, "workers__image": "shop/orders:1"},
     "volume": {
         "sink": {"files": {"url": "file:///data/orders"}},
         "workers": {

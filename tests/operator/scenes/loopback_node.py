@@ -81,7 +81,7 @@ class LoopbackNode:
         command = module("ots_tunnel", "run", "--config", str(self._document(address)))
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                command, env=inherited_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                command, env=inherited_environment(self._folder), stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
         self._scene.until(lambda: self._is_ready(address), "the worker is ready")
 

@@ -46,3 +46,20 @@ NO_MOMENTS = (
 #: Images that are taken, and that are refused; the last one has a space that ASCII does not know.
 IMAGES = ("", "registry.example:5000/ots-tunnel:1@sha256:00")
 NO_IMAGES = ("ots tunnel:1", "ots-tunnel:1\n", "ots\u00a0tunnel:1")
+
+#: Addresses of web services that are taken, and that are refused.
+WEB_URLS = (
+    "http://hook",
+    "https://hooks.shop.example:8443/orders/new?shop=1&key=a@b",
+    "http://[::1]:8080/",
+    "https://hooks.shop.example?shop=1",
+)
+NO_WEB_URLS = (
+    "hooks.shop.example/orders",
+    "ftp://hooks.shop.example/",
+    "https://user:word@hooks.shop.example/",
+    "https://hooks.shop.example/a b",
+    "https://hooks.shop.example:0/",
+    "https://hooks.shop.example:65536/",
+    "https://hooks.shop.example/\n",
+)

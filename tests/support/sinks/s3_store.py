@@ -76,9 +76,16 @@ class S3Store:
 
     def records(self) -> dict[str, list[dict[str, Any]]]:
         """Records in the objects, which are compressed files of JSON lines."""
-        with closing(_client(self.url)) as client:
-            bodies = {name: client.get_object(Bucket=BUCKET, Key=name)["Body"].read() for name in self.names()}
+        bodies = self._bodies()
         return {name: list(map(json.loads, gzip.decompress(body).splitlines())) for name, body in bodies.items()}
+
+    def texts(self, prefix: str) -> list[str]:
+        """The objects below a prefix, which are texts."""
+        return [body.decode() for name, body in self._bodies().items() if name.startswith(prefix)]
+
+    def _bodies(self) -> dict[str, bytes]:
+        with closing(_client(self.url)) as client:
+            return {name: client.get_object(Bucket=BUCKET, Key=name)["Body"].read() for name in self.names()}
 
 
 def _client(url: str) -> Any:

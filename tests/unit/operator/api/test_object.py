@@ -9,12 +9,21 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ots_tunnel.config import dump_config
+from ots_tunnel.config import HttpSinkConfig, dump_config
 from ots_tunnel_operator.api.object import Condition, LagStatus, TablestoreTunnel, TunnelObjectStatus
 from ots_tunnel_operator.assess.adoption import wanted_stream
 from ots_tunnel_operator.manifests.worker_document import worker_config
 from tests.support.operator.objects import tunnel_object
-from tests.support.operator.spec_values import ENDS, IMAGES, MOMENTS, NO_IMAGES, NO_MOMENTS, OLD_ENDS
+from tests.support.operator.spec_values import (
+    ENDS,
+    IMAGES,
+    MOMENTS,
+    NO_IMAGES,
+    NO_MOMENTS,
+    NO_WEB_URLS,
+    OLD_ENDS,
+    WEB_URLS,
+)
 from tests.support.operator.statuses import complete_status
 
 SPARK = {"engine__baseData": "Spark"}
@@ -169,3 +178,19 @@ def test_an_image_is_read(image: str) -> None:
 def test_an_image_with_a_space_is_refused(image: str) -> None:
     with pytest.raises(ValidationError, match="image"):
         parsed(workers={"image": image})
+
+
+@pytest.mark.parametrize("url", WEB_URLS)
+def test_an_address_of_a_web_service_is_read(url: str) -> None:
+    sink = TablestoreTunnel.from_body(tunnel_object(sink={"http": {"url": url}})).spec.sink.http
+
+    assert sink is not None
+    assert sink.url == url
+    # the worker takes it, too
+    assert HttpSinkConfig(url=url).url == url
+
+
+@pytest.mark.parametrize("url", NO_WEB_URLS)
+def test_another_address_of_a_web_service_is_refused(url: str) -> None:
+    with pytest.raises(ValidationError, match="allowed is http"):
+        TablestoreTunnel.from_body(tunnel_object(sink={"http": {"url": url}}))

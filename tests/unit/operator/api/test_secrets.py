@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
+from ots_tunnel.config.sinks import REFUSING_SINKS as WORKERS_REFUSING_SINKS
+from ots_tunnel.config.sinks import SinkConfig
 from ots_tunnel_operator import names
+from ots_tunnel_operator.api.object import REFUSING_SINKS
 from ots_tunnel_operator.api.secrets import SecretUse, secret_uses
+from ots_tunnel_operator.api.sink import SINKS as SINKS_OF_THE_OBJECT
+from ots_tunnel_operator.api.sink import Sink
 from ots_tunnel_operator.concerns import Concerns
 from ots_tunnel_operator.manifests.worker_volumes import volumes_and_mounts
 from tests.support.operator.objects import tunnel_object
@@ -22,6 +27,35 @@ def keys(name: str) -> dict[str, Any]:
 SINKS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "tablestore": ({}, {"ots-credentials": "sink"}),
     "files": ({"sink": {"files": {"url": "s3://shop/", "credentials": keys("store")}}}, {"store": "sink"}),
+    "kafka": (
+        {
+            "sink": {
+                "kafka": {
+                    "bootstrapServers": ["broker:9093"],
+                    "topic": "orders",
+                    "securityProtocol": "SASL_SSL",
+                    "sasl": {"mechanism": "PLAIN", **keys("login")},
+                    "caRef": {"name": "authorities"},
+                }
+            }
+        },
+        {"login": "sink", "authorities": "sink-ca"},
+    ),
+    "http": (
+        {"sink": {"http": {"url": "https://shop.example", "hmacSecretRef": {"name": "hook"}}}},
+        {"hook": "sink-hmac"},
+    ),
+    "python": ({"sink": {"python": {"factory": "shop:make"}}}, {}),
+    "dead letters": (
+        {
+            "sink": {"http": {"url": "https://shop.example"}},
+            "delivery": {
+                "onPermanentError": "DeadLetter",
+                "deadLetter": {"files": {"url": "s3://dead/", "credentials": keys("dead")}},
+            },
+        },
+        {"dead": "dead-letters"},
+    ),
     "a folder": ({"sink": {"files": {"url": "file:///data"}}}, {}),
     "stdout": ({"sink": {"stdout": {}}}, {}),
 }
@@ -63,3 +97,25 @@ def test_a_change_of_each_secret_wakes_the_object(case: str) -> None:
     concerns.changed(body)
 
     assert all(concerns.users("shop", use.name) == {("shop", "flights-copy")} for use in uses(changes))
+
+
+def test_of_a_secret_whose_key_is_named_only_this_key_is_mounted() -> None:
+    found = resource(sink={"http": {"url": "https://shop.example", "hmacSecretRef": {"name": "hook", "key": "k"}}})
+    volumes, _ = volumes_and_mounts(found.object)
+
+    (volume,) = [volume for volume in volumes if volume["name"] == "secret-sink-hmac"]
+    assert volume["secret"]["items"] == [{"key": "k", "path": "k"}]
+
+
+def test_another_field_of_the_name_of_a_reference_names_no_secret() -> None:
+    body = tunnel_object(delivery={"filter": {"keyPrefix": {"secretRef": "a"}}}, sink={"stdout": {}})
+    body["metadata"] |= {"namespace": "shop", "uid": UID, "generation": 1}
+    concerns = Concerns()
+    concerns.changed(body)
+
+    assert concerns.users("shop", "a") == set()
+
+
+def test_the_sinks_that_refuse_single_records_are_those_of_the_worker() -> None:
+    assert set(REFUSING_SINKS) == set(WORKERS_REFUSING_SINKS)
+    assert set(SINKS_OF_THE_OBJECT) == set(SinkConfig.model_fields) - {"count"} == set(Sink.model_fields)

@@ -60,6 +60,34 @@ def test_a_folder_without_a_volume_is_named(changes: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("delivery", "says"),
+    [
+        (
+            {"filter": {"keyRange": {"begin": [{"string": "b"}], "end": [{"string": "a"}]}}},
+            "delivery.filter.keyRange.end: found 'a', allowed is above 'b' of begin",
+        ),
+        (
+            {"filter": {"keyRange": {"begin": [{"string": "b"}], "end": [{"integer": 5}]}}},
+            "delivery.filter.keyRange.end: found INTEGER beside STRING of begin",
+        ),
+    ],
+)
+def test_a_range_that_holds_nothing_is_named(delivery: dict[str, Any], says: str) -> None:
+    problem = find_invalid_spec(resource(delivery=delivery).object)
+
+    assert problem is not None
+    assert says in problem.message
+
+
+def test_a_place_for_dead_letters_needs_a_volume_too() -> None:
+    delivery = {"onPermanentError": "DeadLetter", "deadLetter": {"files": {"url": "file:///refused"}}}
+    problem = find_invalid_spec(resource(delivery=delivery).object)
+
+    assert problem is not None
+    assert problem.message.startswith("spec.delivery.deadLetter.files.url 'file:///refused': no volume is mounted at")
+
+
 def test_nothing_is_created_for_a_document_that_no_worker_accepts() -> None:
     # the same table in another spelling of its endpoint
     changes = {"sink__tablestore__table": "flights", "sink__tablestore__endpoint": "http://ots-emulator:8080/"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,6 +25,13 @@ def secret(**values: str | bytes) -> dict[str, Any]:
 
 def test_values_are_texts_without_spaces_around_them() -> None:
     assert read_keys(secret(username=" u\n", password="p", note=""), USE) == {"username": "u", "password": "p"}
+
+
+def test_a_value_that_need_not_be_text_may_be_any_bytes() -> None:
+    any_bytes = replace(USE, keys=("password",), is_text=False)
+
+    assert not isinstance(read_keys(secret(password=b"\xff"), any_bytes), Failure)
+    assert isinstance(read_keys(secret(password=b""), any_bytes), Failure)
 
 
 @pytest.mark.parametrize(
