@@ -112,6 +112,15 @@ class Reason(enum.StrEnum):
 #: Value -> description, in the order of the enum.
 DESCRIPTIONS: Mapping[str, str] = {reason.value: reason.description for reason in Reason}
 
+#: The page with a paragraph for each reason, as a path in the repository.
+PAGE = "docs/operations.md"
+
+
+def anchor(reason: Reason) -> str:
+    """Place of the paragraph about a reason: what it means, where to look, what to do."""
+    return f"{PAGE}#{reason.lower()}"
+
+
 #: Reasons that need a human: retrying does not help (kstatus: Stalled).
 STALLED = frozenset(
     {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from tests.support.lacking import lack
 #: API group, resource and verb.
 Right = tuple[str, str, str]
 CHART = ROOT / "charts" / "ots-tunnel-operator"
+#: Runs promtool with arguments.
+Promtool = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,20 @@ def helm() -> Helm:
     if program is None:
         lack("kubernetes", "no helm in HELM, on the PATH or in the cache (tests/cluster/build.sh installs it)")
     return Helm(program)
+
+
+@pytest.fixture(scope="session")
+def promtool() -> Promtool:
+    """Find promtool in the variable PROMTOOL, on PATH or in the cache."""
+    named = os.environ.get("PROMTOOL") or shutil.which("promtool")
+    program = Path(named) if named else cache() / "bin" / "promtool"
+    if not os.access(program, os.X_OK):
+        lack("kubernetes", "no promtool in PROMTOOL, on the PATH or in the cache (tests/cluster/build.sh builds it)")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+    return run
 
 
 @pytest.fixture(scope="session")

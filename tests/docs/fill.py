@@ -25,7 +25,6 @@ from tests.docs.tables import (
     operator_actions,
     operator_metrics,
     operator_settings,
-    other_reasons,
     programs,
     schedules,
     settings,
@@ -40,7 +39,6 @@ PARTS: Mapping[str, Mapping[str, Part]] = {
     "docs/object.md": {"spec": lambda: fields_of("spec"), "refusals": refusals, "status": lambda: fields_of("status")},
     "docs/operations.md": {
         "exit codes": codes,
-        "other reasons": other_reasons,
         "worker actions": worker_actions,
         "operator actions": operator_actions,
         "worker metrics": worker_metrics,

@@ -25,9 +25,7 @@ from ots_tunnel.worker.status.metrics import WorkerMetrics
 from ots_tunnel.worker.status.worker_status import WorkerStatus
 from ots_tunnel_operator.log_actions import LogAction as OperatorAction
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.settings import Settings as OperatorSettings
-from tests.docs.pages import page
 from tests.sharp_edges.edges import EDGES, Applies
 
 SECTIONS: Mapping[str, type[ConfigModel]] = {
@@ -134,13 +132,6 @@ def worker_actions() -> str:
 def operator_actions() -> str:
     """The values of `action` in the operator's log lines."""
     return _actions(OperatorAction)
-
-
-def other_reasons() -> str:
-    """Reasons of conditions that docs/operations.md has no paragraph for."""
-    explained = page("docs/operations.md").headings
-    rows = ((reason.value, reason.description) for reason in Reason if reason not in explained)
-    return table(("reason", "meaning"), rows)
 
 
 def worker_metrics() -> str:

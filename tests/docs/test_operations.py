@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
+import yaml
 
 from ots_tunnel_operator.plugin.why.remedies import REMEDIES
-from ots_tunnel_operator.reasons import STALLED, Reason
+from ots_tunnel_operator.reasons import STALLED, Reason, anchor
 from tests.docs.object_fields import columns, schema
-from tests.docs.pages import page
+from tests.docs.pages import ROOT, page
 from tests.docs.tables import operator_metrics, worker_metrics
 
 OPERATIONS = page("docs/operations.md")
+ALERTS: dict[str, dict[str, Any]] = {
+    rule["alert"]: rule
+    for group in yaml.safe_load((ROOT / "charts/ots-tunnel-operator/files/alerts.yaml").read_text())["groups"]
+    for rule in group["rules"]
+}
 FIRST_CELLS = {name.strip() for line in re.findall(r"^\| ([^|]+)\|", OPERATIONS.text, re.M) for name in line.split(",")}
 
 
 @pytest.mark.parametrize("reason", Reason)
 def test_every_reason_is_explained(reason: Reason) -> None:
-    assert reason in OPERATIONS.headings or reason in FIRST_CELLS
+    # a paragraph, not a sentence: what it means, where to look, what to do
+    assert len(OPERATIONS.section(reason).strip()) > 20
+    assert anchor(reason).removeprefix(f"{OPERATIONS}#") in OPERATIONS.anchors
 
 
 @pytest.mark.parametrize("reason", sorted(STALLED))
@@ -35,11 +44,12 @@ def test_no_other_reason_is_said_to_wait_for_a_person() -> None:
 def test_every_reason_on_the_page_exists() -> None:
     listed = set(re.findall(r"^#### (\w+)$", OPERATIONS.text, re.MULTILINE))
 
-    assert listed <= set(Reason)
+    assert {name for name in listed if not name.startswith("OtsTunnel")} == set(Reason)
 
 
 def test_every_paragraph_about_a_problem_has_commands_in_the_plugin() -> None:
-    listed = re.findall(r"^#### (\w+)$", OPERATIONS.text, re.MULTILINE)
+    problems = OPERATIONS.section("What does each problem mean, and what do I do?")
+    listed = re.findall(r"^#### (\w+)$", problems, re.MULTILINE)
 
     assert set(listed) == set(REMEDIES)
 
@@ -65,3 +75,22 @@ def test_metrics_of_alerts_exist() -> None:
     for name in re.findall(r"ots_tunnel_\w+", OPERATIONS.prose + page("docs/performance.md").prose):
         base = re.sub(r"_(total|count|sum|bucket)$", "", name)
         assert f"`{name}`" in known or f"`{base}`" in known, name
+
+
+@pytest.mark.parametrize("alert", ALERTS)
+def test_an_alert_has_its_paragraph(alert: str) -> None:
+    assert f"#### {alert}\n" in OPERATIONS.section("What does each alert mean, and what do I do?")
+
+
+@pytest.mark.parametrize("alert", ALERTS)
+def test_a_runbook_link_leads_somewhere(alert: str) -> None:
+    _, place = ALERTS[alert]["annotations"]["runbook_url"].split("#")
+
+    # an alert about a reason leads to the paragraph of the reason, which another test asks for
+    assert place == "{{ $labels.reason | toLower }}" or place in OPERATIONS.anchors
+
+
+def test_every_alert_on_the_page_exists() -> None:
+    listed = re.findall(r"^#### (OtsTunnel\w+)$", OPERATIONS.text, re.MULTILINE)
+
+    assert listed == list(ALERTS)

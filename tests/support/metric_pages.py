@@ -6,6 +6,7 @@ checked against them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from prometheus_client import Metric
@@ -77,3 +78,28 @@ def labelled(families: Iterable[Metric]) -> dict[str, tuple[str, set[str]]]:
         for family in families
         if not family.name.endswith("_created")
     }
+
+
+#: Labels that Prometheus adds: of the target, and by the relabeling of the chart's PodMonitor.
+_ADDED = {"namespace", "name", "job", "pod"}
+_SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "gauge": ("",)}
+_LABELS = re.compile(r"""\b(?:by|on)\s*\(([^)]*)\)|([a-z_]+)\s*(?:=~|!~|!=|=)\s*\"""")
+
+
+def unknown_names(expression: str) -> list[str]:
+    """Metrics and labels of an expression of Prometheus that no page has.
+
+    A label counts as known where any metric of the expression has it.
+    """
+    served: dict[str, set[str]] = {}
+    for page, added in ((WORKER, {"tunnel"}), (OPERATOR, set[str]())):
+        for metric, (kind, labels) in page.items():
+            served |= {metric + suffix: labels | added | _ADDED for suffix in _SUFFIXES[kind]}
+    named = set(re.findall(r"ots_tunnel_\w+", expression))
+    labels = set[str]().union(*(served.get(metric, set()) for metric in named))
+    used = {
+        label.strip()
+        for grouped, selected in _LABELS.findall(expression)
+        for label in (grouped.split(",") if grouped else [selected])
+    }
+    return sorted(named - served.keys()) + sorted(used - labels - {""})

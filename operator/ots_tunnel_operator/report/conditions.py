@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from ots_tunnel_operator.api.status import ConditionType
-from ots_tunnel_operator.reasons import PASSING, Reason
+from ots_tunnel_operator.reasons import PASSING, Reason, anchor
 from ots_tunnel_operator.times import timestamp
 
 #: All types, in the order of the status.
@@ -50,10 +50,20 @@ def _condition(
         "type": kind,
         "status": status,
         "reason": str(value.reason),
-        "message": value.message[:MAX_WRITTEN_MESSAGE],
+        "message": _message(value),
         "observedGeneration": generation,
         "lastTransitionTime": kept or timestamp(now),
     }
+
+
+def _message(value: ConditionValue) -> str:
+    """The message, or what the reason means in general, and where the paragraph about the reason is.
+
+    Every message is written here, so that none lacks its end, however long it is.
+    """
+    end = f"; see {anchor(value.reason)}"
+    text = value.message or value.reason.description.rstrip(".")
+    return text[: MAX_WRITTEN_MESSAGE - len(end)] + end
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +104,9 @@ def notices(previous: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str
         bad = bad or (kind == "Ready" and status == "Unknown")
         if bad and (reason not in PASSING or kind == "Degraded"):
             found[reason] = Notice("Warning", reason, condition["message"])
-        elif kind in ("Ready", "Completed", "Suspended") and status == "True":
-            found.setdefault(reason, Notice("Normal", reason, condition["message"] or f"{kind} is now {status}"))
-        elif kind == "Progressing" and reason == Reason.ROLLING_WORKERS:
+        elif (kind in ("Ready", "Completed", "Suspended") and status == "True") or (
+            kind == "Progressing" and reason == Reason.ROLLING_WORKERS
+        ):
             found.setdefault(reason, Notice("Normal", reason, condition["message"]))
         elif kind == "Progressing" and status == "False" and was_rolling and has_workers:
             found.setdefault(ROLLED_OUT.reason, ROLLED_OUT)

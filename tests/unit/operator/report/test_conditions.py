@@ -35,13 +35,30 @@ def test_the_transition_time_changes_only_when_the_status_flips() -> None:
     assert again[0]["observedGeneration"] == 2
 
 
+@pytest.mark.parametrize("message", ["", "the lag is high", "x" * 5000])
+@pytest.mark.parametrize("reason", Reason)
+def test_every_message_ends_with_the_place_of_its_paragraph(reason: Reason, message: str) -> None:
+    (found,) = (
+        item
+        for item in build({"Ready": ConditionValue(False, reason, message)}, (), generation=1, now=NOW)
+        if item["type"] == "Ready"
+    )
+
+    text, _, end = found["message"].rpartition("; see ")
+    assert end == f"docs/operations.md#{reason.lower()}"
+    assert text == message[: len(text)] or (text and not message)
+    assert len(found["message"]) <= 1024
+
+
 def test_an_event_is_posted_for_changes_only_and_once_per_reason() -> None:
     before = build(READY, (), generation=1, now=NOW)
     after = build(LATE | {"Stalled": ConditionValue(True, Reason.LAG_HIGH, "late")}, before, generation=1, now=NOW + 1)
 
-    assert notices(before, after) == (Notice("Warning", "LagHigh", "late"),)
+    assert notices(before, after) == (Notice("Warning", "LagHigh", "late; see docs/operations.md#laghigh"),)
     assert notices(after, after) == ()
-    assert notices(after, before) == (Notice("Normal", "Consuming", "Ready is now True"),)
+    assert notices(after, before) == (
+        Notice("Normal", "Consuming", "Every channel has a worker; see docs/operations.md#consuming"),
+    )
 
 
 def test_a_rollout_has_an_event_at_its_begin_and_one_at_its_end() -> None:
@@ -52,7 +69,9 @@ def test_a_rollout_has_an_event_at_its_begin_and_one_at_its_end() -> None:
     rolling = progressing(True, Reason.ROLLING_WORKERS, "rolling out 1 of 3")
     starting = progressing(True, Reason.STARTING_WORKERS)
 
-    assert notices(still, rolling) == (Notice("Normal", "RollingWorkers", "rolling out 1 of 3"),)
+    (begin,) = notices(still, rolling)
+    assert (begin.kind, begin.reason) == ("Normal", "RollingWorkers")
+    assert begin.message.startswith("rolling out 1 of 3; ")
     assert notices(rolling, progressing(True, Reason.ROLLING_WORKERS, "rolling out 2 of 3")) == ()
     assert [notice.reason for notice in notices(rolling, still)] == ["RolloutComplete"]
     assert notices(rolling, starting) == notices(starting, still) == ()

@@ -1,0 +1,101 @@
+"""The alerts of the chart: promtool reads them, each fires when it has to and is silent otherwise."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.chart.alert_cases import CASES, Case, Series
+from tests.chart.conftest import CHART, Promtool
+from tests.support.metric_pages import unknown_names
+
+# promtool is built together with the local cluster's programs
+pytestmark = pytest.mark.api
+
+ALERTS = CHART / "files" / "alerts.yaml"
+RULES: dict[str, dict[str, Any]] = {
+    rule["alert"]: rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]
+}
+
+
+def expected(alert: str, case: Case) -> dict[str, Any]:
+    """The alert as it is to be sent."""
+    rule = RULES[alert]
+    return {
+        "exp_labels": {**case.labels, **rule["labels"]},
+        "exp_annotations": {
+            "summary": case.summary,
+            "description": rule["annotations"]["description"],
+            "runbook_url": f"docs/operations.md#{case.anchor or alert.lower()}",
+        },
+    }
+
+
+def unit_test(alert: str, series: Series, at: str, alerts: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "alert_rule_test": [{"eval_time": at, "alertname": alert, "exp_alerts": alerts}],
+    }
+
+
+def judged(promtool: Promtool, folder: Path, document: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    path = folder / "tests.yaml"
+    path.write_text(yaml.safe_dump({"rule_files": [str(ALERTS)], "evaluation_interval": "1m", "tests": [document]}))
+    return promtool("test", "rules", str(path))
+
+
+def test_promtool_finds_nothing_wrong(promtool: Promtool) -> None:
+    done = promtool("check", "rules", "--lint=all", "--lint-fatal", str(ALERTS))
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_alert_has_a_case() -> None:
+    assert list(RULES) == list(CASES)
+
+
+@pytest.mark.parametrize("alert", CASES)
+def test_an_alert_fires(promtool: Promtool, tmp_path: Path, alert: str) -> None:
+    case = CASES[alert]
+
+    done = judged(promtool, tmp_path, unit_test(alert, case.fires, case.at, [expected(alert, case)]))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("alert", CASES)
+def test_an_alert_stays_silent(promtool: Promtool, tmp_path: Path, alert: str) -> None:
+    case = CASES[alert]
+
+    done = judged(promtool, tmp_path, unit_test(alert, case.silent, case.at, []))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_an_absent_operator_leads_nothing(promtool: Promtool, tmp_path: Path) -> None:
+    alert = "OtsTunnelNoLeader"
+    alerts = [expected(alert, CASES[alert]) | {"exp_labels": RULES[alert]["labels"]}]
+
+    done = judged(promtool, tmp_path, unit_test(alert, {"up": "1x10"}, "6m", alerts))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("alert", RULES)
+def test_an_alert_names_metrics_and_labels_that_are_served(alert: str) -> None:
+    assert not unknown_names(RULES[alert]["expr"])
+
+
+def series_names() -> Iterator[str]:
+    for case in CASES.values():
+        yield from (*case.fires, *case.silent)
+
+
+def test_the_cases_name_metrics_and_labels_that_are_served() -> None:
+    assert not [problem for name in series_names() for problem in unknown_names(name)]
