@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import tarfile
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -16,7 +19,7 @@ from tests.operator.scenes.operator_scene import running_scene
 from tests.operator.scenes.pass_scene import PassScene
 from tests.operator.scenes.plugin_scene import Plugin
 from tests.operator.scenes.pod_front import PodFront
-from tests.support.kube.api_server import ApiServer
+from tests.support.kube.api_server import ROOT, ApiServer
 from tests.support.operator.plugin_objects import body, expired, late
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(300)]
@@ -69,6 +72,17 @@ def test_a_list_of_every_namespace_by_label(plugin: Plugin) -> None:
 
     assert shown[1].split()[:3] == [plugin.namespace, "orders-copy", "True"]
     assert shown[-1] == "1 object: 1 ready"
+
+
+def test_the_program_of_the_archive_does_the_same(plugin: Plugin, tmp_path: Path) -> None:
+    build = [sys.executable, str(ROOT / "operator" / "build_plugin.py"), "--folder", str(tmp_path)]
+    subprocess.run(build, check=True, capture_output=True, timeout=60)
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        archive.extractall(tmp_path, filter="data")
+
+    shown = Plugin(plugin.kubeconfig, plugin.namespace, tmp_path).must("list", COLUMNS="60")
+
+    assert shown == plugin.must("list", COLUMNS="60")
 
 
 def test_a_narrow_output_is_followed(plugin: Plugin) -> None:
@@ -186,7 +200,7 @@ def test_a_deployment_of_somebody_else_is_not_restarted(api_server: ApiServer, p
     assert not found["spec"]["template"]["metadata"].get("annotations")
 
 
-@pytest.mark.lasts(30)
+@pytest.mark.lasts(10)
 def test_channels_are_those_that_a_real_worker_tells(api_server: ApiServer, tmp_path: Path) -> None:
     with ExitStack() as stack:
         scene = stack.enter_context(running_scene(api_server.kubeconfig, "plugin-channels", tmp_path))
@@ -211,7 +225,7 @@ def test_channels_are_those_that_a_real_worker_tells(api_server: ApiServer, tmp_
     assert "Every change has reached the sink." in why
 
 
-@pytest.mark.lasts(30)
+@pytest.mark.lasts(10)
 def test_the_way_out_of_an_expired_tunnel_as_it_is_typed(api_server: ApiServer, tmp_path: Path) -> None:
     with running_scene(api_server.kubeconfig, "plugin-way-out", tmp_path) as scene:
         plugin = Plugin(api_server.kubeconfig, scene.namespace)

@@ -20,10 +20,15 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True)
 class Plugin:
-    """The command with a kubeconfig and a namespace."""
+    """The command with a kubeconfig and a namespace.
+
+    Args:
+        folder: where `kubectl-ott` is; by default that of the installed package.
+    """
 
     kubeconfig: Path
     namespace: str
+    folder: Path = Path(sys.executable).parent
 
     def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a command of the plugin, its output a pipe."""
@@ -77,7 +82,7 @@ class Plugin:
         return ["kubectl", "ott", command, *place, *rest]
 
     def _environment(self, variables: dict[str, str]) -> dict[str, str]:
-        path = os.pathsep.join((str(cache() / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]))
+        path = os.pathsep.join((str(cache() / "bin"), str(self.folder), os.environ["PATH"]))
         environment = inherited_environment(KUBECONFIG=str(self.kubeconfig), PATH=path, PYTHONIOENCODING="utf-8")
         environment.pop("COLUMNS", None)
         return environment | variables
