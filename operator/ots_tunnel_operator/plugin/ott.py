@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ots_tunnel_operator import names
+from ots_tunnel_operator.reasons import PAGE
 from ots_tunnel_operator.times import parse_time
 
 
@@ -126,7 +127,8 @@ class Ott:
                 str(item["type"]),
                 str(item["status"]),
                 str(item.get("reason") or ""),
-                str(item.get("message") or ""),
+                # where to read on is said once, by the views themselves
+                str(item.get("message") or "").partition(f"; see {PAGE}#")[0],
                 parse_time(item.get("lastTransitionTime")),
             )
             for item in self.entries("conditions")

@@ -13,6 +13,7 @@ from ots_tunnel_operator.plugin.why.advice import next_steps
 from ots_tunnel_operator.plugin.why.decisions import last_decisions
 from ots_tunnel_operator.plugin.why.state import now_sentences, title
 from ots_tunnel_operator.plugin.why.waits import waits_sentences
+from ots_tunnel_operator.reasons import PAGE
 
 
 def why_lines(
@@ -60,7 +61,7 @@ def _footer(ott: Ott, now: float, notes: Sequence[str], screen: Screen) -> list[
     """Where to read on, how old the figures are, and what could not be read."""
     lines: list[str] = []
     if (problem := ott.problem) is not None:
-        lines += screen.sentences(f"docs/operations.md#{problem.reason.lower()} explains {problem.reason}.", indent="")
+        lines += screen.sentences(f"{PAGE}#{problem.reason.lower()} explains {problem.reason}.", indent="")
     observed = ott.time("observedTime")
     if observed is not None and ott.condition("Ready").status == "Unknown":
         age = words(now - observed)

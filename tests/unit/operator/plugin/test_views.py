@@ -16,6 +16,8 @@ from ots_tunnel_operator.plugin.report import Report
 from ots_tunnel_operator.plugin.serving import Serving
 from ots_tunnel_operator.plugin.text.screen import Screen
 from ots_tunnel_operator.plugin.why.view import why_lines
+from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.report.conditions import ConditionValue, build
 from tests.support.operator.plugin_objects import NOW, STATES, body, healthy, late, reports, unreachable
 
 FOLDER = Path(__file__).parents[3] / "golden" / "plugin"
@@ -131,6 +133,19 @@ def test_why_names_a_spec_that_nobody_has_looked_at() -> None:
     text = " ".join(why_lines(Ott(found), WIDE, NOW))
 
     assert "the spec is of generation 8, and the status describes 7" in " ".join(text.split())
+
+
+def test_the_place_to_read_on_is_said_once() -> None:
+    found = dict(body())
+    expired_now = {
+        kind: ConditionValue(kind == "Stalled", Reason.TUNNEL_EXPIRED, "it is over") for kind in ("Ready", "Stalled")
+    }
+    found["status"] = found["status"] | {"conditions": build(expired_now, (), generation=7, now=NOW)}
+
+    text = " ".join(why_lines(Ott(found), WIDE, NOW))
+
+    assert "it is over" in text
+    assert text.count("docs/operations.md") == 1
 
 
 def test_an_idle_object_is_caught_up_and_not_late() -> None:
