@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 import yaml
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.cog.plugins import register_default_plugins
+from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from tests.chart.conftest import CHART, Promtool
 from tests.support.metric_pages import OPERATOR, WORKER, unknown_names
@@ -20,6 +23,30 @@ PANELS: list[dict[str, Any]] = [panel for panel in DASHBOARD["panels"] if panel[
 VARIABLES = {variable["name"]: variable for variable in DASHBOARD["templating"]["list"]}
 #: Grafana's own variables, with a value of the same kind.
 BUILT_IN = {"__rate_interval": "5m"}
+
+
+def lost(given: Any, kept: Any, path: str = "") -> Iterator[str]:
+    """Paths of what a copy lacks or has differently; an empty value may be missing."""
+    if isinstance(given, dict) and isinstance(kept, dict):
+        for key, value in given.items():
+            yield from lost(value, kept.get(key), f"{path}.{key}")
+    elif isinstance(given, list) and isinstance(kept, list) and len(given) == len(kept):
+        for number, (value, other) in enumerate(zip(given, kept, strict=True)):
+            yield from lost(value, other, f"{path}[{number}]")
+    elif given != kept and (kept is not None or given not in ({}, [])):
+        yield path
+
+
+def test_the_models_of_grafana_keep_every_part() -> None:
+    register_default_plugins()
+
+    kept = json.loads(json.dumps(Dashboard.from_json(DASHBOARD), cls=JSONEncoder))
+
+    assert list(lost(DASHBOARD, kept)) == []
+    # a part that the models do not have is noticed
+    bad = json.loads(json.dumps(DASHBOARD))
+    bad["panels"][1]["gridPosition"] = {"x": 1}
+    assert list(lost(bad, kept)) == [".panels[1].gridPosition"]
 
 
 def expressions() -> Iterator[tuple[str, str]]:
