@@ -2,12 +2,15 @@
 
 A page takes some hundred KiB for a moment. By default glibc returns such memory to the system at once and requests it
 again for the next page, with a page fault for every 4 KiB: as much CPU as all other work on the page. Every thread also
-has a heap, which keeps the largest amount that it ever needed.
+has a heap, which keeps the largest amount that it ever needed. Arrow, which writes Parquet, has a pool of its own: of
+those that it can use jemalloc's holds least. Narrow rows need 154 MB with it, and 175 MB with the usual one; on glibc's
+heap columns of large cells, which grow while they are made, need 216 MB.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 
 #: Parameters of glibc's mallopt(3).
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
@@ -17,10 +20,16 @@ KEPT_BYTES = 32 << 20
 OWN_MAPPING_BYTES = 8 << 20
 #: Heaps of all threads together: sinks encode in several threads, but Python runs one at a time.
 HEAPS = 1
+#: Where Arrow takes memory from, read when it is imported; one that is set already stays.
+ARROW_POOL = ("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")
 
 
 def keep_freed_memory() -> bool:
-    """Keep freed memory for reuse by all threads; False where the C library is not glibc."""
+    """Keep freed memory for reuse by all threads; False where the C library is not glibc.
+
+    To be called before Arrow is imported.
+    """
+    os.environ.setdefault(*ARROW_POOL)
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):
