@@ -9,6 +9,7 @@ import tarfile
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ def test_the_program_of_the_archive_does_the_same(plugin: Plugin, tmp_path: Path
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         archive.extractall(tmp_path, filter="data")
 
-    shown = Plugin(plugin.kubeconfig, plugin.namespace, tmp_path).must("list", COLUMNS="60")
+    shown = replace(plugin, folder=tmp_path, is_measured=False).must("list", COLUMNS="60")
 
     assert shown == plugin.must("list", COLUMNS="60")
 
@@ -152,7 +153,8 @@ def test_top_on_a_terminal_is_left_by_a_key_and_leaves_the_terminal_as_it_was(pl
 
 
 def test_top_on_a_terminal_ends_by_an_interrupt(plugin: Plugin) -> None:
-    code, shown = plugin.on_terminal("top", "--interval", "3600", until="q ends it", keys="\x03")
+    unmeasured = replace(plugin, is_measured=False)
+    code, shown = unmeasured.on_terminal("top", "--interval", "3600", until="q ends it", keys="\x03")
 
     assert code == 130
     assert "\x1b[?25h\x1b[?1049l" in shown

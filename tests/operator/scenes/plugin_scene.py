@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.kube.api_server import cache
-from tests.support.programs.processes import inherited_environment
+from tests.support.programs.processes import inherited_environment, unmeasured
 
 #: Seconds that a command may take on a loaded machine.
 PATIENCE = 60.0
@@ -24,11 +24,14 @@ class Plugin:
 
     Args:
         folder: where `kubectl-ott` is; by default that of the installed package.
+        is_measured: whether coverage is measured: not of a program elsewhere, whose source is gone later, nor of one
+            that is interrupted, which may happen in the middle of measuring.
     """
 
     kubeconfig: Path
     namespace: str
     folder: Path = Path(sys.executable).parent
+    is_measured: bool = True
 
     def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run a command of the plugin, its output a pipe."""
@@ -85,7 +88,7 @@ class Plugin:
         path = os.pathsep.join((str(cache() / "bin"), str(self.folder), os.environ["PATH"]))
         environment = inherited_environment(KUBECONFIG=str(self.kubeconfig), PATH=path, PYTHONIOENCODING="utf-8")
         environment.pop("COLUMNS", None)
-        return environment | variables
+        return (environment if self.is_measured else unmeasured(environment)) | variables
 
 
 def _read(terminal: int, until: str | None) -> str:

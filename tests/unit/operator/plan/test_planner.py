@@ -678,12 +678,14 @@ def test_a_document_that_no_worker_takes_is_a_problem_of_the_spec() -> None:
     assert found.actions == ()
 
 
-def test_a_document_that_no_snapshot_takes_is_a_problem_of_the_spec() -> None:
-    of = resource(recorded(destination=SAME_RECORD), **SPARK, **SAME_TABLE)
-    found = planned(world(of, tunnel=READABLE, children={}, pods=()))
+@pytest.mark.parametrize("kind", ["BaseAndStream", "BaseData"], ids=["with workers", "by Spark alone"])
+def test_a_document_that_no_snapshot_takes_is_a_problem_of_the_spec(kind: str) -> None:
+    of = resource(recorded(destination=SAME_RECORD), **SPARK, **SAME_TABLE, source__tunnel__type=kind)
+    found = planned(world(of, tunnel=READABLE if kind == "BaseAndStream" else Unread(), children={}, pods=()))
 
     assert found.problem is not None
     assert found.problem.reason is Reason.INVALID_SPEC
+    assert found.actions == ()
 
 
 def test_an_application_that_is_suspended_already_is_left_alone() -> None:
