@@ -153,8 +153,7 @@ def test_top_on_a_terminal_is_left_by_a_key_and_leaves_the_terminal_as_it_was(pl
 
 
 def test_top_on_a_terminal_ends_by_an_interrupt(plugin: Plugin) -> None:
-    unmeasured = replace(plugin, is_measured=False)
-    code, shown = unmeasured.on_terminal("top", "--interval", "3600", until="q ends it", keys="\x03")
+    code, shown = plugin.on_terminal("top", "--interval", "3600", until="q ends it", keys="\x03")
 
     assert code == 130
     assert "\x1b[?25h\x1b[?1049l" in shown

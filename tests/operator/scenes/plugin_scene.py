@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -24,8 +25,7 @@ class Plugin:
 
     Args:
         folder: where `kubectl-ott` is; by default that of the installed package.
-        is_measured: whether coverage is measured: not of a program elsewhere, whose source is gone later, nor of one
-            that is interrupted, which may happen in the middle of measuring.
+        is_measured: whether coverage is measured: not of a program elsewhere, whose source is gone later.
     """
 
     kubeconfig: Path
@@ -69,6 +69,9 @@ class Plugin:
         """Run a command on a terminal of 80 x 24, type keys once a text appears; the exit code and all output."""
         child, terminal = pty.fork()
         if not child:
+            # what runs tests may ignore or block it, and its programs inherit that; those of a person do not
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             environment = self._environment({"TERM": "xterm", "COLUMNS": "80", "LINES": "24"})
             os.execvpe("kubectl", self._command(arguments), environment)
         try:
