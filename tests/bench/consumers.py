@@ -92,10 +92,10 @@ class Lab:
             RuntimeError: the worker ended by itself, or did not see every row once.
         """
         tunnel = await self.scene.create_tunnel(table, rows)
-        channels = await self.scene.channels(tunnel)
+        await self.scene.check_channels(tunnel)
         with self.consumer(contender, tunnel, job, profile=profile) as consumer:
             async with asyncio.timeout(DEADLINE):
-                while not await self.scene.is_finished(tunnel, channels):
+                while not await self.scene.is_finished(tunnel):
                     consumer.check()
                     await asyncio.sleep(POLL)
             resident_mb = consumer.most_resident_mb()
