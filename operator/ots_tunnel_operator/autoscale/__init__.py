@@ -1,0 +1,1 @@
+"""How many workers the load needs: figures of one look and what is remembered -> a decision. Pure."""

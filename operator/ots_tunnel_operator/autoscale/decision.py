@@ -1,0 +1,184 @@
+"""The decision about the number of workers.
+
+Theory of operation
+-------------------
+`decide` is a function of the policy, what the status records, the figures of one look and what is remembered. It
+returns a number, what limits it, the change to be made, if any, and what is to be remembered. In order:
+
+    1  bounds          a number outside minReplicas and maxReplicas is corrected at once, whatever else is known
+    2  pace            between two evaluations the last result stands
+    3  figures         an unknown lag holds; figures of a fleet that is being changed are not used
+    4  effect          a scale-up that did not help is taken back
+    5  formula         what the load asks for, with dead band and backlog mode (`formula`)
+    6  bounds          minReplicas, maxReplicas, channels
+    7  window          up: the smallest number of the last 45 s; down: the largest of the last 600 s
+    8  step            at most doubled (or two more), at most halved
+    9  guards          no change while the last one settles, none up while scale-ups are of no use
+
+While existing rows are copied there is no lag, and the work is finite: as many workers as can have a channel finish it
+soonest, at the same cost.
+
+Never 0, never more than min(maxReplicas, channels) by a change of its own, and nothing on unknown figures.
+
+Example: 4 workers are 96 % busy and 143 s behind, and the lag grows. The formula asks for 8; for 45 s every evaluation
+does; the decision is `Change(4, 8, Cause.BACKLOG, "lag 143 s ...")`. The pods start, channels move (Rebalancing), 62 s
+later every channel has a worker, and figures count again.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+
+from ots_tunnel_operator.autoscale.bounds import capped, within
+from ots_tunnel_operator.autoscale.effect import is_blocked, judged
+from ots_tunnel_operator.autoscale.figures import Figures
+from ots_tunnel_operator.autoscale.formula import Load, load, rounded, wish
+from ots_tunnel_operator.autoscale.history import History, Shown, Trial
+from ots_tunnel_operator.autoscale.limit import Limit
+from ots_tunnel_operator.autoscale.policy import Policy
+from ots_tunnel_operator.autoscale.record import Record
+from ots_tunnel_operator.autoscale.settling import is_cooling, learned
+from ots_tunnel_operator.autoscale.steps import stepped
+from ots_tunnel_operator.autoscale.windows import stabilised
+from ots_tunnel_operator.autoscale.wording import base_words, load_words, useless_words
+
+#: Looks in a row with an unknown lag after which the metrics count as unavailable.
+MISSES = 3
+
+
+class Cause(enum.StrEnum):
+    """Why the number is changed; the values are reasons of status.autoscaling.lastDecision and of events."""
+
+    BOUNDS = "Bounds"
+    BACKLOG = "Backlog"
+    BUSY = "Busy"
+    IDLE = "Idle"
+    BASE_DATA = "BaseData"
+    FEWER_CHANNELS = "FewerChannels"
+    INEFFECTIVE = "Ineffective"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the number of workers; the message has the figures that it came from."""
+
+    before: int
+    after: int
+    cause: Cause
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is wanted now, why, and what to remember."""
+
+    desired: int
+    limit: Limit
+    history: History
+    recommended: int | None = None
+    """What the load asks for within the bounds; None before it is known."""
+    message: str = ""
+    """The figures of the last evaluation in words; empty before the first."""
+    change: Change | None = None
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether the lag has been unknown for so long that nothing is scaled."""
+        return self.history.misses >= MISSES
+
+
+def decide(policy: Policy, record: Record, figures: Figures, history: History) -> Decision:
+    """The number of workers from now on; see the module's description.
+
+    Args:
+        policy: what the user asks for.
+        record: what the status has; its number is the one that the fleet is to have now.
+        figures: of this look.
+        history: as the last decision returned it; `History()` at first.
+    """
+    workers, now = record.desired, figures.time
+    if (bound := within(policy, workers, figures.channels)) != workers:
+        edges = f"minReplicas {policy.min_workers}, maxReplicas {policy.max_workers}"
+        history = replace(history, trial=None)
+        return Decision(bound, Limit.NONE, history, change=Change(workers, bound, Cause.BOUNDS, edges))
+    history = learned(history, record, figures)
+    if not history.is_due(now):
+        return _held(workers, history)
+    history = replace(history, evaluated=now)
+    if figures.channels is None or (figures.lag is None and not figures.copies_base):
+        return _shown(workers, history.missed(), Limit.METRICS_UNAVAILABLE, history.shown.recommended)
+    if figures.unsettled:
+        return _shown(workers, history.unsettled(), Limit.REBALANCING, history.shown.recommended, figures.unsettled)
+    history = history.observed(figures)
+    if figures.copies_base:
+        words = base_words(workers, figures.channels)
+        return _limited(policy, record, figures.channels, history, policy.max_workers, _Asked(now, words))
+    found = load(history.figures)
+    if found is None:
+        return _shown(workers, history, Limit.STABILIZATION, history.shown.recommended)
+    history, useless = judged(policy, history, workers, found, now)
+    wanted = wish(policy, workers, found)
+    words = load_words(policy, workers, found, wanted)
+    if useless is not None and (before := within(policy, useless.before, figures.channels)) < workers:
+        words = useless_words(useless, found, figures, words)
+        history = replace(history, shown=Shown(workers, Limit.INEFFECTIVE, words))
+        change = Change(workers, before, Cause.INEFFECTIVE, words)
+        return Decision(before, Limit.INEFFECTIVE, history, workers, words, change)
+    asked = rounded(policy, workers, found, wanted)
+    return _limited(policy, record, figures.channels, history, asked, _Asked(now, words, found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Where a recommendation comes from; without a load it is that of the base phase."""
+
+    time: float
+    words: str
+    load: Load | None = None
+
+
+def _held(workers: int, history: History) -> Decision:
+    shown = history.shown
+    return Decision(workers, shown.limit, history, shown.recommended, shown.message)
+
+
+def _shown(workers: int, history: History, limit: Limit, recommended: int | None, message: str = "") -> Decision:
+    """Nothing changes, for this reason."""
+    return _held(workers, replace(history, shown=Shown(recommended, limit, message)))
+
+
+def _limited(policy: Policy, record: Record, channels: int, history: History, asked: int, source: _Asked) -> Decision:
+    """The decision for what the load asks for, after bounds, window, step and guards."""
+    workers, now = record.desired, source.time
+    recommended, bound = capped(policy, channels, asked)
+    history = history.recommended(now, recommended, max(policy.up_window, policy.down_window))
+    stable = stabilised(policy, history, workers, now)
+    target = stepped(policy, workers, stable)
+    limit = bound
+    if target != stable:
+        limit = Limit.STEP
+    elif stable != recommended:
+        limit = Limit.STABILIZATION
+    if target >= workers and is_blocked(history, record, now):
+        target, limit = workers, Limit.INEFFECTIVE
+    # one scale-up that is not known to help is enough
+    is_doubtful = target > workers and history.trial is not None
+    if is_doubtful or (target != workers and is_cooling(policy, history, record, now)):
+        target, limit = workers, Limit.COOLDOWN
+    history = replace(history, shown=Shown(recommended, limit, source.words))
+    if target == workers:
+        return _held(workers, history)
+    rate = source.load.rate if source.load is not None else None
+    is_trial = target > workers and bool(rate) and source.load is not None and source.load.lag > policy.target_lag
+    trial = Trial(now, workers, target, rate or 0.0) if is_trial else None
+    change = Change(workers, target, _cause(policy, workers, target, bound, source.load), source.words)
+    return Decision(target, limit, replace(history, trial=trial), recommended, source.words, change)
+
+
+def _cause(policy: Policy, workers: int, target: int, bound: Limit, found: Load | None) -> Cause:
+    if target < workers:
+        return Cause.FEWER_CHANNELS if bound is Limit.CHANNELS else Cause.IDLE
+    if found is None:
+        return Cause.BASE_DATA
+    return Cause.BACKLOG if found.lag > policy.target_lag else Cause.BUSY

@@ -1,0 +1,27 @@
+"""What one look says of load and fleet. None is unknown, never 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One look at a fleet; times are seconds since 1970, shares from 0 to 1."""
+
+    time: float
+    channels: int | None
+    """Channels that can be read in the present stage."""
+    lag: float | None
+    """Seconds by which the slowest stream channel is behind; 0 where its worker reports that it is caught up."""
+    busy: float | None
+    """Mean share of time in which the workers that hold channels write to their sinks."""
+    rate: float | None
+    """Rows per second of all workers."""
+    copies_base: bool = False
+    """Whether existing rows are read: there is no lag then."""
+    unsettled: str = ""
+    """Why the figures of this moment say nothing about the number of workers: pods that are not ready, a rollout,
+    channels that move. Empty where the fleet is settled."""
+    slowest: str = ""
+    """The slowest channel and its worker, in words; empty where it is not known."""

@@ -1,0 +1,109 @@
+"""What the decision remembers between two looks: a value that is passed in and returned.
+
+It is lost with the operator's process, and nothing may depend on it: without it the decision holds until its windows
+are full again. What a restart must not lose is in the status (`record`).
+
+    figures           the last minute since the fleet was settled: growth of the lag, means of busy share and rate
+    recommendations   as long as the longer window; cleared where figures were missing in between
+    misses            looks in a row without a known lag
+    settling          how long the last changes took until every channel had a worker again
+    trial             a scale-up of which it is not known yet whether it helped
+    ineffective       scale-ups in a row that did not help, and until when there is no further one
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from ots_tunnel_operator.autoscale.figures import Figures
+from ots_tunnel_operator.autoscale.limit import Limit
+
+#: Shortest time in seconds between two evaluations: passes come in bursts, and each evaluation is kept.
+EVALUATION_SECONDS = 10.0
+#: Seconds over which growth and means are taken.
+WINDOW_SECONDS = 60.0
+#: Seconds that figures must cover before they count.
+LEAST_SECONDS = 25.0
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What the load asked for at one moment."""
+
+    time: float
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A scale-up of which it is not known yet whether it helped; `rate` is that before it, rows per second."""
+
+    time: float
+    before: int
+    after: int
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The result of the last evaluation, which is shown until the next one."""
+
+    recommended: int | None = None
+    limit: Limit = Limit.NONE
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Everything remembered about one object; times are seconds since 1970."""
+
+    evaluated: float | None = None
+    shown: Shown = Shown()
+    figures: tuple[Figures, ...] = ()
+    recommendations: tuple[Recommendation, ...] = ()
+    misses: int = 0
+    settling: float | None = None
+    """Seconds that changes took; None before the first one that was watched."""
+    settled: float | None = None
+    """Time of the change whose settling is already counted in `settling`."""
+    trial: Trial | None = None
+    ineffective: int = 0
+    blocked_until: float = 0.0
+
+    def is_due(self, now: float) -> bool:
+        """Whether another evaluation is due."""
+        return self.evaluated is None or now - self.evaluated >= EVALUATION_SECONDS
+
+    def missed(self) -> Self:
+        """After a look whose lag is unknown: nothing from before may join what comes after."""
+        return replace(self, misses=self.misses + 1, figures=(), recommendations=())
+
+    def unsettled(self) -> Self:
+        """After a look at a fleet that is being changed: its figures say nothing."""
+        return replace(self, misses=0, figures=())
+
+    def observed(self, figures: Figures) -> Self:
+        """With the figures of one more look."""
+        since = figures.time - WINDOW_SECONDS
+        return replace(self, misses=0, figures=(*(item for item in self.figures if item.time >= since), figures))
+
+    def recommended(self, now: float, workers: int, longest: float) -> Self:
+        """With one more recommendation; what is older than the `longest` window goes, but for the one at its begin."""
+        found = (*self.recommendations, Recommendation(now, workers))
+        while len(found) > 1 and found[1].time <= now - longest:
+            found = found[1:]
+        return replace(self, recommendations=found)
+
+    def moved(self, seconds: float) -> Self:
+        """With every time changed by `seconds`, after the clock was set."""
+        trial = self.trial
+        return replace(
+            self,
+            evaluated=None if self.evaluated is None else self.evaluated + seconds,
+            figures=tuple(replace(item, time=item.time + seconds) for item in self.figures),
+            recommendations=tuple(replace(item, time=item.time + seconds) for item in self.recommendations),
+            settled=None if self.settled is None else self.settled + seconds,
+            trial=None if trial is None else replace(trial, time=trial.time + seconds),
+            blocked_until=self.blocked_until + seconds,
+        )

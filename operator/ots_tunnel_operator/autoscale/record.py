@@ -1,0 +1,19 @@
+"""What the status keeps of the autoscaler, so that a restarted operator neither forgets a number nor repeats a change.
+
+desired        the number of workers, since the last change; it holds until the next one
+scaled         when it was changed last: a restart does not end the pause after a change
+ineffective    when a scale-up was taken back last: a restart does not try it again at once
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The recorded part; times are seconds since 1970, None is never."""
+
+    desired: int
+    scaled: float | None = None
+    ineffective: float | None = None

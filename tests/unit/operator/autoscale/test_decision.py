@@ -1,0 +1,336 @@
+"""The decision, look by look."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ots_tunnel_operator.autoscale.decision import Cause, Decision, decide
+from ots_tunnel_operator.autoscale.figures import Figures
+from ots_tunnel_operator.autoscale.history import History
+from ots_tunnel_operator.autoscale.limit import Limit
+from ots_tunnel_operator.autoscale.policy import Policy
+from ots_tunnel_operator.autoscale.record import Record
+
+CALM = Figures(0.0, 16, 0.0, 0.5, 1000.0)
+LATE = Figures(0.0, 16, 143.0, 0.96, 1000.0)
+
+
+@dataclass
+class Loop:
+    """Looks every 15 s; a change is recorded as the operator does it."""
+
+    policy: Policy = field(default_factory=Policy)
+    record: Record = field(default_factory=lambda: Record(4))
+    history: History = field(default_factory=History)
+    now: float = 0.0
+    decisions: list[Decision] = field(default_factory=list)
+
+    def look(self, figures: Figures, times: int = 1) -> Decision:
+        for _ in range(times):
+            self.now += 15.0
+            decision = decide(self.policy, self.record, replace(figures, time=self.now), self.history)
+            self.history = decision.history
+            if decision.change is not None:
+                useless = self.now if decision.change.cause is Cause.INEFFECTIVE else self.record.ineffective
+                self.record = Record(decision.desired, self.now, useless)
+            self.decisions.append(decision)
+        return self.decisions[-1]
+
+    def changes(self) -> list[tuple[Cause, int, int]]:
+        found = [decision.change for decision in self.decisions if decision.change is not None]
+        return [(change.cause, change.before, change.after) for change in found]
+
+
+def test_a_load_within_the_band_changes_nothing() -> None:
+    loop = Loop()
+
+    last = loop.look(CALM, 100)
+
+    assert loop.changes() == []
+    assert (last.desired, last.recommended, last.limit) == (4, 4, Limit.NONE)
+
+
+def test_a_backlog_scales_up_after_the_window() -> None:
+    loop = Loop()
+
+    loop.look(LATE, 10)
+
+    assert loop.changes()[0] == (Cause.BACKLOG, 4, 7)
+    first = next(number for number, decision in enumerate(loop.decisions) if decision.change)
+    # half a minute until the figures count, 45 s of the window
+    assert first == 5
+    assert [decision.limit for decision in loop.decisions[:first]] == [Limit.STABILIZATION] * first
+
+
+def test_the_message_has_the_figures() -> None:
+    loop = Loop()
+
+    loop.look(LATE, 6)
+
+    change = loop.decisions[-1].change
+    assert change is not None
+    assert change.message == (
+        "lag 143 s (target 60 s), 1.00 s of changes consumed a second, 4 workers busy 96% (target 70%): "
+        "6.5 workers are needed"
+    )
+
+
+def test_busy_workers_without_a_lag_get_more() -> None:
+    loop = Loop()
+
+    loop.look(replace(CALM, busy=0.95), 6)
+
+    assert loop.changes() == [(Cause.BUSY, 4, 6)]
+
+
+def test_idle_workers_go_after_ten_minutes_and_one_step_at_a_time() -> None:
+    loop = Loop(record=Record(8))
+
+    loop.look(replace(CALM, busy=0.0), 42)
+    assert loop.changes() == []
+    loop.look(replace(CALM, busy=0.0), 20)
+
+    assert loop.changes() == [(Cause.IDLE, 8, 4), (Cause.IDLE, 4, 2), (Cause.IDLE, 2, 1)]
+    assert (loop.decisions[-1].desired, loop.decisions[-1].limit) == (1, Limit.MIN)
+
+
+def test_a_step_that_is_smaller_than_the_wish_says_so() -> None:
+    loop = Loop(record=Record(1))
+
+    loop.look(replace(LATE, lag=1000.0), 6)
+
+    assert loop.changes() == [(Cause.BACKLOG, 1, 3)]
+    assert loop.decisions[-1].limit is Limit.STEP
+
+
+def test_the_number_of_channels_is_the_most() -> None:
+    loop = Loop()
+
+    loop.look(replace(LATE, channels=5), 6)
+
+    assert loop.changes() == [(Cause.BACKLOG, 4, 5)]
+    assert loop.decisions[-1].limit is Limit.CHANNELS
+
+
+def test_fewer_channels_take_workers() -> None:
+    loop = Loop(record=Record(8))
+
+    loop.look(replace(CALM, channels=5), 50)
+
+    assert loop.changes() == [(Cause.FEWER_CHANNELS, 8, 5)]
+
+
+def test_bounds_of_the_user_count_at_once_whatever_is_known() -> None:
+    loop = Loop(Policy(min_workers=2, max_workers=6), Record(9))
+
+    loop.look(replace(CALM, lag=None, unsettled="channels move"))
+
+    assert loop.changes() == [(Cause.BOUNDS, 9, 6)]
+
+
+def test_more_than_before_after_an_edit_of_the_least_number() -> None:
+    loop = Loop(Policy(min_workers=5), Record(3))
+
+    loop.look(CALM)
+
+    assert loop.changes() == [(Cause.BOUNDS, 3, 5)]
+
+
+def test_an_unknown_lag_holds_and_is_told_after_three_looks() -> None:
+    loop = Loop()
+    loop.look(LATE, 4)
+
+    blind = [loop.look(replace(LATE, lag=None)).is_blind for _ in range(4)]
+
+    assert blind == [False, False, True, True]
+    assert loop.changes() == []
+    assert loop.decisions[-1].limit is Limit.METRICS_UNAVAILABLE
+    assert not loop.look(LATE).is_blind
+
+
+def test_after_unknown_figures_the_windows_begin_anew() -> None:
+    loop = Loop(record=Record(8))
+    loop.look(replace(CALM, busy=0.0), 41)
+
+    loop.look(replace(CALM, lag=None))
+    loop.look(replace(CALM, busy=0.0), 39)
+
+    assert loop.changes() == []
+
+
+def test_figures_of_a_fleet_that_is_changed_are_not_used() -> None:
+    loop = Loop()
+
+    last = loop.look(replace(LATE, unsettled="channels move"), 20)
+
+    assert loop.changes() == []
+    assert (last.limit, last.message) == (Limit.REBALANCING, "channels move")
+
+
+def test_the_next_change_waits_until_the_last_one_has_settled() -> None:
+    loop = Loop(Policy(up_window=0, heartbeat=40.0))
+    loop.look(replace(LATE, lag=500.0), 3)
+
+    last = loop.look(replace(LATE, lag=500.0), 5)
+
+    assert loop.changes() == [(Cause.BACKLOG, 4, 8)]
+    assert last.limit is Limit.COOLDOWN
+
+
+def test_a_scale_up_that_does_not_help_is_taken_back_and_blocks() -> None:
+    loop = Loop()
+
+    loop.look(replace(LATE, slowest="c7 of pod-1"), 30)
+
+    assert loop.changes() == [(Cause.BACKLOG, 4, 7), (Cause.INEFFECTIVE, 7, 4)]
+    back = next(decision.change for decision in loop.decisions if decision.change and decision.change.after == 4)
+    assert "7 workers process 1000 rows/s, 4 processed 1000: more of them do not help" in back.message
+    assert "the slowest channel is c7 of pod-1" in back.message
+    assert loop.decisions[-1].limit is Limit.INEFFECTIVE
+
+
+def test_one_that_must_not_be_taken_back_stays() -> None:
+    loop = Loop()
+    loop.look(LATE, 6)
+    loop.policy = Policy(min_workers=7)
+
+    loop.look(LATE, 20)
+
+    assert loop.changes() == [(Cause.BACKLOG, 4, 7)]
+
+
+def test_while_existing_rows_are_copied_every_channel_gets_a_worker() -> None:
+    loop = Loop()
+
+    loop.look(replace(CALM, lag=None, copies_base=True, channels=12), 20)
+
+    assert loop.changes() == [(Cause.BASE_DATA, 4, 8), (Cause.BASE_DATA, 8, 12)]
+    assert loop.decisions[-1].message.startswith("existing rows are copied: 12 channels are left for 12 workers")
+
+
+def test_passes_between_two_evaluations_change_nothing() -> None:
+    loop = Loop()
+    loop.look(LATE, 5)
+    before = loop.history
+
+    decision = decide(loop.policy, loop.record, replace(LATE, time=loop.now + 5), before)
+
+    assert decision.history == before
+    assert (decision.desired, decision.limit) == (4, Limit.STABILIZATION)
+
+
+def test_after_a_restart_nothing_changes_before_a_window_is_full() -> None:
+    loop = Loop(record=Record(8))
+    loop.look(replace(CALM, busy=0.0), 41)
+    loop.history = History()
+
+    loop.look(replace(CALM, busy=0.0), 41)
+    assert loop.changes() == []
+    loop.look(replace(CALM, busy=0.0), 2)
+
+    assert loop.changes() == [(Cause.IDLE, 8, 4)]
+
+
+def test_a_clock_that_is_set_back_keeps_the_windows() -> None:
+    loop = Loop()
+    loop.look(LATE, 5)
+    loop.history, loop.now = loop.history.moved(-3600.0), loop.now - 3600.0
+
+    loop.look(LATE)
+
+    assert loop.changes() == [(Cause.BACKLOG, 4, 7)]
+
+
+def test_an_empty_history_can_be_moved() -> None:
+    assert History().moved(5.0).evaluated is None
+
+
+FIGURES = st.builds(
+    Figures,
+    time=st.just(0.0),
+    channels=st.none() | st.integers(0, 40),
+    lag=st.none() | st.floats(0, 1e6),
+    busy=st.none() | st.floats(0, 1),
+    rate=st.none() | st.floats(0, 1e6),
+    copies_base=st.booleans(),
+    unsettled=st.sampled_from(["", "", "", "channels move"]),
+)
+POLICIES = st.builds(
+    lambda least, more, **windows: Policy(min_workers=least, max_workers=least + more, **windows),
+    st.integers(1, 10),
+    st.integers(0, 20),
+    up_window=st.sampled_from([0.0, 45.0]),
+    down_window=st.sampled_from([0.0, 60.0, 600.0]),
+)
+RUNS = st.lists(st.tuples(FIGURES, st.integers(1, 8)), max_size=12)
+
+
+def told(policy: Policy, workers: int, run: Iterable[tuple[Figures, int]]) -> Iterable[tuple[Figures, Decision]]:
+    loop = Loop(policy, Record(workers))
+    for figures, times in run:
+        for _ in range(times):
+            yield figures, loop.look(figures)
+
+
+@given(POLICIES, st.integers(1, 60), RUNS)
+def test_never_0_and_never_outside_the_bounds(policy: Policy, workers: int, run: list[tuple[Figures, int]]) -> None:
+    for _, decision in told(policy, workers, run):
+        assert 1 <= decision.desired <= policy.max_workers
+
+
+@given(POLICIES, st.integers(1, 60), RUNS)
+def test_no_growth_beyond_the_channels(policy: Policy, workers: int, run: list[tuple[Figures, int]]) -> None:
+    for figures, decision in told(policy, workers, run):
+        change = decision.change
+        if change is not None and change.after > change.before:
+            assert figures.channels is not None
+            assert change.after <= max(1, min(policy.max_workers, figures.channels))
+
+
+@given(POLICIES, st.integers(1, 60), RUNS)
+def test_unknown_or_unsettled_figures_change_nothing(
+    policy: Policy, workers: int, run: list[tuple[Figures, int]]
+) -> None:
+    for figures, decision in told(policy, workers, run):
+        is_unknown = figures.channels is None or (figures.lag is None and not figures.copies_base)
+        if is_unknown or figures.unsettled:
+            assert decision.change is None or decision.change.cause is Cause.BOUNDS
+
+
+@given(POLICIES, st.integers(1, 60), RUNS)
+def test_nothing_shrinks_while_it_is_behind(policy: Policy, workers: int, run: list[tuple[Figures, int]]) -> None:
+    for figures, decision in told(policy, workers, run):
+        change = decision.change
+        if change is not None and change.cause is Cause.IDLE:
+            assert figures.lag is not None
+            assert figures.lag <= policy.target_lag or change.after >= change.before
+
+
+@given(POLICIES, st.integers(1, 60), RUNS)
+def test_a_number_that_is_decided_is_not_corrected_by_the_bounds(
+    policy: Policy, workers: int, run: list[tuple[Figures, int]]
+) -> None:
+    decided = [decision for _, decision in told(policy, workers, run)]
+    for before, after in itertools.pairwise(decided):
+        if before.change is not None and before.change.cause is not Cause.BOUNDS and after.change is not None:
+            assert after.change.cause is not Cause.BOUNDS or after.change.after > after.change.before
+
+
+@pytest.mark.parametrize("busy", [0.2, 0.5, 0.95])
+@given(st.integers(1, 16), st.floats(0, 5000), st.floats(0, 5000))
+def test_the_recommendation_is_monotone_in_the_lag(busy: float, workers: int, lag: float, more: float) -> None:
+    low, high = Loop(record=Record(workers)), Loop(record=Record(workers))
+
+    for loop, late in ((low, lag), (high, lag + more)):
+        loop.look(Figures(0.0, 16, late, busy, 1000.0), 3)
+
+    few, many = low.decisions[-1].recommended, high.decisions[-1].recommended
+    assert few is not None
+    assert many is not None
+    assert few <= many

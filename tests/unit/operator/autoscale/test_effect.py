@@ -1,0 +1,81 @@
+"""Scale-ups that did not help."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ots_tunnel_operator.autoscale.effect import is_blocked, judged
+from ots_tunnel_operator.autoscale.formula import Load
+from ots_tunnel_operator.autoscale.history import History, Trial
+from ots_tunnel_operator.autoscale.policy import Policy
+from ots_tunnel_operator.autoscale.record import Record
+
+POLICY = Policy()
+TRIAL = Trial(100.0, 4, 8, 1000.0)
+TRIED = History(trial=TRIAL)
+#: As slow as before, and still behind.
+USELESS = Load(lag=200.0, pace=0.9, busy=0.6, rate=1100.0, span=60.0)
+
+
+def test_without_a_trial_there_is_nothing_to_judge() -> None:
+    assert judged(POLICY, History(), 8, USELESS, 200.0) == (History(), None)
+
+
+def test_it_is_not_judged_before_the_fleet_has_settled() -> None:
+    assert judged(POLICY, TRIED, 8, USELESS, 129.0) == (TRIED, None)
+
+
+def test_a_verdict_against_it_needs_a_minute_of_figures() -> None:
+    assert judged(POLICY, TRIED, 8, replace(USELESS, span=30.0), 150.0) == (TRIED, None)
+
+
+def test_one_that_did_not_help_is_given_back() -> None:
+    history, useless = judged(POLICY, TRIED, 8, USELESS, 200.0)
+
+    assert useless == TRIAL
+    assert history.trial is None
+    assert is_blocked(history, Record(4), 1999.0)
+    assert not is_blocked(history, Record(4), 2000.0)
+
+
+@pytest.mark.parametrize(
+    "helped",
+    [replace(USELESS, lag=60.0), replace(USELESS, pace=1.1), replace(USELESS, rate=1200.0)],
+    ids=["in time", "catching up", "a fifth of the growth"],
+)
+def test_one_that_helped_is_kept(helped: Load) -> None:
+    history, useless = judged(POLICY, replace(TRIED, ineffective=3), 8, helped, 200.0)
+
+    assert useless is None
+    assert (history.trial, history.ineffective) == (None, 0)
+
+
+def test_an_unknown_rate_judges_nobody() -> None:
+    history, useless = judged(POLICY, TRIED, 8, replace(USELESS, rate=None), 200.0)
+
+    assert (history.trial, useless) == (None, None)
+
+
+def test_a_number_that_somebody_else_has_changed_says_nothing() -> None:
+    history, useless = judged(POLICY, TRIED, 6, USELESS, 101.0)
+
+    assert (history.trial, useless) == (None, None)
+
+
+def test_each_further_one_blocks_twice_as_long_up_to_four_hours() -> None:
+    history, blocks = History(), []
+    for _ in range(6):
+        history = judged(POLICY, replace(history, trial=TRIAL), 8, USELESS, 200.0)[0]
+        blocks.append(history.blocked_until - 200.0)
+
+    assert blocks == [1800.0, 3600.0, 7200.0, 14_400.0, 14_400.0, 14_400.0]
+
+
+def test_a_restart_does_not_end_the_block() -> None:
+    recorded = Record(4, scaled=1000.0, ineffective=1000.0)
+
+    assert is_blocked(History(), recorded, 2799.0)
+    assert not is_blocked(History(), recorded, 2800.0)
+    assert not is_blocked(History(), recorded, 999.0)
