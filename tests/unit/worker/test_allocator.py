@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +63,38 @@ def test_threads_use_the_memory_of_each_other_again() -> None:
     kept = int(subprocess.run([sys.executable, "-c", THREADS], capture_output=True, check=True, timeout=30).stdout)
 
     assert kept < 25_000_000  # without it every thread keeps its own 8 MB
+
+
+POOL = """
+import asyncio, json, sys
+from pathlib import Path
+from ots_tunnel.commands.run import consume
+from ots_tunnel.config import load_config
+from ots_tunnel.worker.status.server import StatusServer
+async def started(self):
+    import pyarrow
+    sys.exit(pyarrow.default_memory_pool().backend_name)
+StatusServer.__aenter__ = started
+asyncio.run(consume(load_config(Path(sys.argv[1])), Path(sys.argv[1])))
+"""
+
+
+def test_a_worker_that_writes_parquet_has_the_pool_that_holds_least(tmp_path: Path) -> None:
+    for name in ("accessKeyId", "accessKeySecret"):
+        (tmp_path / name).write_text("x")
+    source = {"endpoint": "http://127.0.0.1:9", "instance": "demo", "table": "t", "tunnelName": "t", "tunnelId": "1"}
+    document = {
+        "source": source | {"credentials": {"directory": str(tmp_path)}},
+        "sink": {"files": {"url": f"file://{tmp_path}", "format": "Parquet"}},
+    }
+    path = tmp_path / "worker.json"
+    path.write_text(json.dumps(document))
+    environment = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+
+    command = [sys.executable, "-c", POOL, str(path)]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+    assert ended.stderr.splitlines()[-1:] == ["jemalloc"]
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,6 +106,7 @@ async def consume(config: WorkerConfig, path: Path, *, exit_when_complete: bool 
     from ots_tunnel.worker.status.server import StatusServer
     from ots_tunnel.worker.worker import TunnelWorker
 
+    keep_freed_memory()  # before the sink imports Arrow
     source = config.source
     credentials = FileCredentials(source.credentials.directory).checked("source.credentials.directory")
     settings = WorkerSettings.of(config, exit_when_complete=exit_when_complete)
@@ -135,7 +136,6 @@ async def consume(config: WorkerConfig, path: Path, *, exit_when_complete: bool 
     # Pages create many short-lived objects without cycles, which the collector's default thresholds inspect in vain.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-    keep_freed_memory()
     try:
         async with StatusServer(worker.status, config.http.host, config.http.port) as server:
             logger.info(
