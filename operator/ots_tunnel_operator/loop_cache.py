@@ -13,6 +13,7 @@ from typing import Any, Self
 from ots_tunnel.model import Credentials
 from ots_tunnel_operator.api.identity import TunnelIdentity
 from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.autoscale.history import History
 from ots_tunnel_operator.instance import Instance, InstancePool
 from ots_tunnel_operator.turns.passes import PassTurn
 from ots_tunnel_operator.turns.queue import Patience
@@ -90,6 +91,8 @@ class LoopCache:
     consumed_until: dict[str, float] = field(default_factory=dict)
     """Until when workers have reported channels as consumed: channel id -> Unix seconds."""
     foreign_since: dict[str, float] = field(default_factory=dict)
+    scaling: History | None = None
+    """What the autoscaler remembers; None before the first look."""
     last_write: float = 0.0
     """Time of the last status write."""
     written: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
@@ -150,6 +153,7 @@ class LoopCache:
         self.reports = {name: replace(kept, time=kept.time + back) for name, kept in self.reports.items()}
         self.marks = {channel: (figures, since + back) for channel, (figures, since) in self.marks.items()}
         self.silent_since = {name: since + back for name, since in self.silent_since.items()}
+        self.scaling = None if self.scaling is None else self.scaling.moved(back)
         self.foreign_since = {client: since + back for client, since in self.foreign_since.items()}
         self.posted = {key: time + back for key, time in self.posted.items()}
         self.observed_time = None if self.observed_time is None else self.observed_time + back

@@ -87,6 +87,21 @@ class Reason(enum.StrEnum):
     SUSPENDING = "Suspending", "spec.suspend is true and consumers are still draining."
     DELETING = "Deleting", "The object is being deleted."
     PREDECESSOR_GOING = "PredecessorGoing", "A child of a deleted object of the same name still exists."
+    # autoscaling
+    AT_MAX = "AtMax", "The load asks for more workers than maxReplicas."
+    CHANNEL_BOUND = "ChannelBound", "The load asks for more workers than there are channels."
+    INEFFECTIVE = "Ineffective", "A scale-up did not help and was taken back; the next one waits."
+    REPLICAS_MANAGED = (
+        "ReplicasManagedByAutoscaler",
+        "Another client writes the number of workers that the operator decides with autoscaling.mode Auto.",
+    )
+    METRICS_UNAVAILABLE = "MetricsUnavailable", "The lag is not known, so that the number of workers stays."
+    SCALING_STOPPED = (
+        "ScalingStopped",
+        "The workers are stopped or not started yet, so that their number is not computed.",
+    )
+    SCALING_DISABLED = "ScalingDisabled", "spec.autoscaling.mode is Disabled."
+    VALID_METRIC_FOUND = "ValidMetricFound", "The number of workers is computed from figures that are known."
     # as wanted
     CONSUMING = "Consuming", "Every channel has a worker."
     COMPLETED = "Completed", "Everything that the tunnel had to deliver is delivered."
@@ -159,6 +174,9 @@ PASSING = frozenset(
         Reason.UNKNOWN,
     }
 )
+
+#: Reasons of ScalingLimited that deserve a Warning event.
+SCALING_WARNINGS = frozenset({Reason.INEFFECTIVE, Reason.REPLICAS_MANAGED})
 
 #: Reasons with which workers could only fail or do harm: they are scaled to 0.
 STOPS_WORKERS = frozenset(

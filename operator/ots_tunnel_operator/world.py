@@ -15,6 +15,7 @@ from ots_tunnel.model import ChannelId, Checkpoint, Credentials, TunnelDescripti
 from ots_tunnel.tables import TableSchema
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel, TunnelSpec
+from ots_tunnel_operator.autoscale.history import History
 from ots_tunnel_operator.reasons import Problem
 
 #: Phases of a pod whose processes have all ended; every other phase, Unknown included, counts as alive.
@@ -316,6 +317,9 @@ class World:
     """Clients that own channels and are no workers of this object: client id -> time of the first sighting."""
     consumed_until: Mapping[str, float] = field(default_factory=dict)
     """Until when workers have reported channels as consumed, also earlier ones: channel id -> Unix seconds."""
+
+    scaling: History | None = None
+    """What the autoscaler remembers of earlier looks; None in the first one of a process."""
 
     @property
     def deployment(self) -> Mapping[str, Any] | None:

@@ -91,13 +91,13 @@ def _condition(kind: str, part: str) -> str:
     return f'.status.conditions[?(@.type=="{kind}")].{part}'
 
 
-#: Columns of `kubectl get`: name, type, path, and whether only `-o wide` shows it. Desired is spec.replicas, because
-#: nothing else decides the number of workers.
+#: Columns of `kubectl get`: name, type, path, and whether only `-o wide` shows it. Desired is what
+#: spec.replicas or the autoscaler asks for.
 COLUMNS: tuple[tuple[str, str, str, bool], ...] = (
     ("Ready", "string", _condition("Ready", "status"), False),
     ("Phase", "string", ".status.phase", False),
     ("Workers", "integer", ".status.readyReplicas", False),
-    ("Desired", "integer", ".spec.replicas", False),
+    ("Desired", "integer", ".status.autoscaling.desiredReplicas", False),
     ("Channels", "integer", ".status.channels.open", False),
     ("Unowned", "integer", ".status.channels.unowned", False),
     ("Lag(s)", "integer", ".status.lag.seconds", False),

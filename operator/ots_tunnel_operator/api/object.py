@@ -11,6 +11,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from ots_tunnel_operator.api.autoscaling import (
+    Autoscaling,
+    AutoscalingStatus,
+    LastDecision,
+    Mode,
+    ScaleDown,
+    ScaleUp,
+)
 from ots_tunnel_operator.api.delivery import Delivery, Retry
 from ots_tunnel_operator.api.engine import DriverResources, Engine, ExecutorResources, Spark, Workers
 from ots_tunnel_operator.api.files import FilesSink, FileStore
@@ -38,6 +46,8 @@ from ots_tunnel_operator.api.status import (
 from ots_tunnel_operator.names import MAX_NAME
 
 __all__ = [
+    "Autoscaling",
+    "AutoscalingStatus",
     "BaseStatus",
     "ChannelsStatus",
     "Condition",
@@ -52,11 +62,14 @@ __all__ = [
     "FileStore",
     "FilesSink",
     "LagStatus",
+    "LastDecision",
     "Monitoring",
     "ObjectMeta",
     "Phase",
     "PossibleGapStatus",
     "Retry",
+    "ScaleDown",
+    "ScaleUp",
     "SecretReference",
     "Sink",
     "SlowChannel",
@@ -114,6 +127,13 @@ class TunnelSpec(ApiModel):
                 "workers has no meaning where no engine in use (engine.baseData, engine.stream) is Workers: "
                 "leave it out",
                 field=".workers",
+            ),
+            rule(
+                f"!has(self.autoscaling) || self.autoscaling.mode == 'Disabled' || {_WORKERS_USED}",
+                "autoscaling.mode other than Disabled has no meaning where no engine in use (engine.baseData, "
+                "engine.stream) is Workers: leave it out",
+                field=".autoscaling.mode",
+                found="'found ' + self.autoscaling.mode",
             ),
             rule(
                 f"!has(self.spark) || {_SPARK_USED}",
@@ -174,7 +194,10 @@ class TunnelSpec(ApiModel):
     delivery: Delivery = Delivery()
     """Size of the writes to the sink, what reaches it, and the treatment of failed writes."""
     replicas: Annotated[int, Field(ge=0, le=1000)] = 1
-    """Number of worker pods; `kubectl scale` sets it. 0 stops every worker and keeps the checkpoints."""
+    """Number of worker pods; `kubectl scale` sets it. 0 stops every worker and keeps the checkpoints. With
+    autoscaling.mode Auto any other number has no effect."""
+    autoscaling: Autoscaling | None = None
+    """Number of worker pods by lag and by the time that they spend in the sink. Absent means mode Disabled."""
     workers: Workers | None = None
     """Settings of the worker pods; allowed only where an engine in use is Workers. Absent means the defaults."""
     spark: Spark | None = None
@@ -202,6 +225,11 @@ class TunnelSpec(ApiModel):
     def worker_settings(self) -> Workers:
         """The workers block, or its defaults."""
         return self.workers or Workers()
+
+    @property
+    def scaling_mode(self) -> Mode:
+        """autoscaling.mode; Disabled without the block."""
+        return self.autoscaling.mode if self.autoscaling is not None else "Disabled"
 
     @property
     def spark_settings(self) -> Spark:

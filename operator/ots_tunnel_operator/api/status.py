@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from ots_tunnel_operator.api.autoscaling import AutoscalingStatus
 from ots_tunnel_operator.api.schema import ApiModel, Count, LargeCount, Time, list_map
 
 Phase = Literal["Pending", "Preparing", "BaseData", "Streaming", "Completed", "Suspended", "Failed"]
@@ -23,6 +24,8 @@ ConditionType = Literal[
     "TunnelReady",
     "WorkersAvailable",
     "Rebalancing",
+    "ScalingActive",
+    "ScalingLimited",
     "Suspended",
     "Completed",
 ]
@@ -290,6 +293,8 @@ class TunnelObjectStatus(ApiModel):
     """A finding that lasts: tunnel gone, replaced or expired, or destination lost; absent without one."""
     workers: WorkerList | None = None
     """Worker pods, at most 100."""
+    autoscaling: AutoscalingStatus | None = None
+    """Number of workers, and why it is that."""
     snapshot: SnapshotStatus | None = None
     """The snapshot by which Spark copies existing rows; absent where workers copy them."""
     conditions: ConditionList = ()

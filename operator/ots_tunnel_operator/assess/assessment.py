@@ -13,6 +13,7 @@ from ots_tunnel_operator.assess.kept_reports import shown
 from ots_tunnel_operator.assess.lag import Lag, measure
 from ots_tunnel_operator.assess.preflight import find_problem, find_verdict
 from ots_tunnel_operator.assess.read_mark import ReadMark, read_mark
+from ots_tunnel_operator.assess.scaling.scaling import Scaling, assess_scaling, stopped_by
 from ots_tunnel_operator.assess.snapshot import Snapshot, assess_snapshot
 from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.world import Tunnel, World
@@ -43,6 +44,8 @@ class Assessment:
     """What outlives this look, to be recorded; it may stand behind another problem."""
     degradation: Problem | None
     """The most severe problem that does not prevent progress."""
+    scaling: Scaling
+    """How many workers are wanted, and why."""
     gaps: tuple[Gap, ...] = ()
     """Changes that may be missing."""
     read_mark: ReadMark | None = None
@@ -65,18 +68,22 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     eta = base_eta(world, snapshot)
     mark = read_mark(world)
     gaps = find_gaps(world, mark)
+    problem = find_problem(everything, snapshot, gaps)
+    answered = None if description is None else measure(description, world.pods, world.now)
+    completed, done = is_completed(world), was_completed(world)
     return Assessment(
-        problem=find_problem(everything, snapshot, gaps),
+        problem=problem,
         snapshot=snapshot,
         lag=lag,
-        answered_lag=None if description is None else measure(description, world.pods, world.now),
-        was_completed=was_completed(world),
-        is_completed=is_completed(world),
+        answered_lag=answered,
+        was_completed=done,
+        is_completed=completed,
         deployed_replicas=0 if deployment is None else int(deployment["spec"].get("replicas", 1)),
         base_eta=eta,
         retention_used=retention_used(world, lag),
         verdict=find_verdict(everything, snapshot),
         degradation=find_degradation(seen, snapshot, lag, retention_ahead(world, lag, snapshot, eta)),
+        scaling=assess_scaling(world, answered, stopped_by(world, problem, snapshot, completed=completed or done)),
         gaps=gaps,
         read_mark=mark,
     )

@@ -22,8 +22,8 @@ compares one description with the reports of the workers.
 
 The workers are settled when no pod is missing, new or leaving:
 
-    - The Deployment wants spec.replicas pods, its controller has seen that, and counts as many pods and as many
-      current ones.
+    - The Deployment wants as many pods as spec.replicas or Auto does, its controller has seen that, and counts as
+      many pods and as many current ones.
     - As many pods are alive, none of them is being deleted, and each worker reports `completed`.
 
 Pods that have ended (Succeeded, Failed, evicted) count neither way. A worker reports `completed` when its own channels
@@ -60,6 +60,7 @@ import math
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Stage, TunnelDescription
 from ots_tunnel_operator.assess.lag import HELD, is_initialised
+from ots_tunnel_operator.assess.scaling.record import wanted_workers
 from ots_tunnel_operator.world import Pod, Tunnel, WorkerChannel, World
 
 #: Seconds by which a time in a report may be early: workers cut their times to milliseconds.
@@ -135,7 +136,7 @@ def _is_settled(world: World) -> bool:
     if int(status.get("observedGeneration") or 0) < int(found["metadata"].get("generation") or 0):
         return False
     counts = {int(spec.get("replicas", 1)), *(int(status.get(key) or 0) for key in ("replicas", "updatedReplicas"))}
-    return counts == {world.resource.spec.replicas} == {len(pods)}
+    return counts == {wanted_workers(world.resource)} == {len(pods)}
 
 
 def _is_proven(world: World, tunnel: Tunnel) -> bool:

@@ -37,6 +37,7 @@ from __future__ import annotations
 from ots_tunnel.model import ChannelInfo, ChannelType
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import consumable, is_initialised, reported_channels
+from ots_tunnel_operator.assess.scaling.record import wanted_workers
 from ots_tunnel_operator.assess.snapshot import SPLIT_DEADLINE, Snapshot
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -117,7 +118,7 @@ def _idle(what: str) -> Problem:
 
 def _is_staffed(world: World) -> bool:
     alive = [pod for pod in world.pods if pod.is_alive]
-    return 0 < world.resource.spec.replicas <= sum(pod.ready for pod in alive)
+    return 0 < wanted_workers(world.resource) <= sum(pod.ready for pod in alive)
 
 
 def _is_still(channel: ChannelInfo, world: World) -> bool:

@@ -116,7 +116,10 @@ def decide(policy: Policy, record: Record, figures: Figures, history: History) -
         return _limited(policy, record, figures.channels, history, policy.max_workers, _Asked(now, words))
     found = load(history.figures)
     if found is None:
-        return _shown(workers, history, Limit.STABILIZATION, history.shown.recommended)
+        # what was shown before still is the best that is known
+        known = history.shown.recommended
+        limit = Limit.STABILIZATION if known is None else history.shown.limit
+        return _shown(workers, history, limit, known)
     history, useless = judged(policy, history, workers, found, now)
     wanted = wish(policy, workers, found)
     words = load_words(policy, workers, found, wanted)

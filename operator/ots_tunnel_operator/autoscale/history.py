@@ -9,6 +9,7 @@ are full again. What a restart must not lose is in the status (`record`).
     settling          how long the last changes took until every channel had a worker again
     trial             a scale-up of which it is not known yet whether it helped
     ineffective       scale-ups in a row that did not help, and until when there is no further one
+    foreign           who else wrote the number last
 """
 
 from __future__ import annotations
@@ -46,6 +47,14 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
+class Foreign:
+    """Another client that wrote the number of workers."""
+
+    time: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
     """The result of the last evaluation, which is shown until the next one."""
 
@@ -66,10 +75,11 @@ class History:
     settling: float | None = None
     """Seconds that changes took; None before the first one that was watched."""
     settled: float | None = None
-    """Time of the change whose settling is already counted in `settling`."""
+    """The change whose settling is already counted in `settling`, by its time in the status."""
     trial: Trial | None = None
     ineffective: int = 0
     blocked_until: float = 0.0
+    foreign: Foreign | None = None
 
     def is_due(self, now: float) -> bool:
         """Whether another evaluation is due."""
@@ -82,6 +92,10 @@ class History:
     def unsettled(self) -> Self:
         """After a look at a fleet that is being changed: its figures say nothing."""
         return replace(self, misses=0, figures=())
+
+    def stopped(self) -> Self:
+        """After a look at an object that nothing is computed for: what was seen before it stopped counts no more."""
+        return replace(self, evaluated=None, shown=Shown(), figures=(), recommendations=(), misses=0, trial=None)
 
     def observed(self, figures: Figures) -> Self:
         """With the figures of one more look."""
@@ -96,14 +110,14 @@ class History:
         return replace(self, recommendations=found)
 
     def moved(self, seconds: float) -> Self:
-        """With every time changed by `seconds`, after the clock was set."""
-        trial = self.trial
+        """With every time changed by `seconds`, after the clock was set; `settled` names a change, and stays."""
+        trial, foreign = self.trial, self.foreign
         return replace(
             self,
             evaluated=None if self.evaluated is None else self.evaluated + seconds,
             figures=tuple(replace(item, time=item.time + seconds) for item in self.figures),
             recommendations=tuple(replace(item, time=item.time + seconds) for item in self.recommendations),
-            settled=None if self.settled is None else self.settled + seconds,
             trial=None if trial is None else replace(trial, time=trial.time + seconds),
             blocked_until=self.blocked_until + seconds,
+            foreign=None if foreign is None else replace(foreign, time=foreign.time + seconds),
         )

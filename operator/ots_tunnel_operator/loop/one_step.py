@@ -76,6 +76,7 @@ class OneStep:
         resource = parsed(body, cache)
         world = await self._observer.observe(resource, cache, elder=self._elder(resource), now=self._clock())
         assessment = assess(world, spark_missing_seconds=self._settings.spark_missing_seconds)
+        cache.scaling = assessment.scaling.history
         decided = plan(world, assessment, self._settings)
         if decided.again and not cache.action_failed:
             # the actions may take a minute, and every condition has to exist before anything else is written

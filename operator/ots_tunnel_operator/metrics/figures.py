@@ -32,6 +32,9 @@ GAUGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "rows_per_second": ("Rows per second, summed over all workers.", ()),
     "ready_workers": ("Worker pods that are ready.", ()),
     "wanted_workers": ("Worker pods that should exist now.", ()),
+    "recommended_workers": ("Workers that the load asks for (spec.autoscaling.mode Advise or Auto).", ()),
+    "useful_workers": ("Channels that can be read at the same time: more workers would have nothing to do.", ()),
+    "catchup_ratio": ("Seconds of changes consumed in a second; below 1 the lag grows.", ()),
     "unaccepted_gaps": ("Possible gaps that onPossibleGap Continue has not accepted.", ()),
     "snapshot_omitted_cells": ("Cells that the snapshot by Spark did not write on purpose.", ()),
 }
@@ -48,6 +51,8 @@ _PATHS: Mapping[str, tuple[str, ...]] = {
     "base_percent": ("base", "percent"),
     "rows_per_second": ("throughput", "rowsPerSecond"),
     "ready_workers": ("readyReplicas",),
+    "recommended_workers": ("autoscaling", "recommendedReplicas"),
+    "useful_workers": ("autoscaling", "usefulMaxReplicas"),
     "snapshot_omitted_cells": ("snapshot", "omittedCells"),
 }
 

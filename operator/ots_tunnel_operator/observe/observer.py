@@ -50,7 +50,7 @@ class Observer:
         Raises:
             KubeError: the API server does not answer.
         """
-        world = World(resource, now, elder=elder, children=await self._children(resource))
+        world = World(resource, now, elder=elder, children=await self._children(resource), scaling=cache.scaling)
         selector = names.selector_text(resource.name)
         items = await self._kube.list(POD, resource.namespace, selector)
         found = [worker_pod(item) for item in items]

@@ -9,7 +9,7 @@ from ots_tunnel_operator.assess.creation import is_recreated
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.manifests.worker_deployment import deployment
 from ots_tunnel_operator.manifests.worker_document import config_map, worker_config
-from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, Wait
+from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, RecordStatus, Wait
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import World
@@ -50,8 +50,11 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
         problem: a problem that does not stop workers, for the report.
     """
     completed = assessment.is_completed
-    replicas = 0 if completed else world.resource.spec.replicas
+    replicas = 0 if completed else assessment.scaling.wanted
     actions, invalid = _worker_objects(world, assessment, replicas, settings)
+    if assessment.scaling.record is not None and not completed:
+        # before it is carried out: an operator that dies in between carries it out after its restart
+        actions = (RecordStatus({"autoscaling": assessment.scaling.record}), *actions)
     # a problem elsewhere does not end a rollout
     wait = None if completed else _wait_for_workers(world, replicas)
     return Plan(actions, wait, problem or invalid, completed=completed, replicas=replicas)

@@ -89,8 +89,20 @@ class Ott:
 
     @property
     def wanted_workers(self) -> int:
-        """spec.replicas; the API server fills in its default of 1."""
-        return int(self.spec.get("replicas", 1))
+        """spec.replicas, for which the API server fills in its default of 1, or the number that Auto has decided.
+
+        As the operator counts it (`assess.scaling.record`).
+        """
+        asked = int(self.spec.get("replicas", 1))
+        decided, then = self.number("autoscaling", "desiredReplicas"), self.number("autoscaling", "specReplicas")
+        if not asked or decided is None or then is None:
+            return asked
+        return decided if self.scaling_mode == "Auto" or then == asked else asked
+
+    @property
+    def scaling_mode(self) -> str:
+        """spec.autoscaling.mode."""
+        return str((self.spec.get("autoscaling") or {}).get("mode") or "Disabled")
 
     @property
     def is_suspended(self) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from ots_tunnel_operator.api.status import ConditionType
-from ots_tunnel_operator.reasons import PASSING, Reason, anchor
+from ots_tunnel_operator.reasons import PASSING, SCALING_WARNINGS, Reason, anchor
 from ots_tunnel_operator.times import timestamp
 
 #: All types, in the order of the status.
@@ -100,6 +100,8 @@ def notices(previous: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str
         bad = (kind in ("Degraded", "Stalled") and status == "True") or (
             kind in ("CredentialsValid", "SinkReady", "TunnelReady") and status == "False"
         )
+        bad = bad or (kind == "ScalingLimited" and reason in SCALING_WARNINGS)
+        bad = bad or (kind == "ScalingActive" and status == "False" and reason == Reason.METRICS_UNAVAILABLE)
         # a pass could not observe the object
         bad = bad or (kind == "Ready" and status == "Unknown")
         if bad and (reason not in PASSING or kind == "Degraded"):
@@ -114,7 +116,8 @@ def notices(previous: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str
 
 
 def record_notices(change: Mapping[str, Any], before: Mapping[str, Any]) -> tuple[Notice, ...]:
-    """The events about a change that was recorded into the status: a tunnel or destination created or adopted.
+    """The events about a change that was recorded into the status: a tunnel or destination created or adopted, and
+    another number of workers.
 
     Args:
         change: as recorded, see `plan.actions.RecordStatus`.
@@ -127,7 +130,16 @@ def record_notices(change: Mapping[str, Any], before: Mapping[str, Any]) -> tupl
         found.append(_made("Destination", place, is_ours=bool(destination.get("createdByOperator"))))
     if tunnel.get("id") and not (before.get("tunnel") or {}).get("id"):
         found.append(_made("Tunnel", f"tunnel {tunnel['id']}", is_ours=bool(tunnel.get("createdByOperator"))))
+    if (decision := (change.get("autoscaling") or {}).get("lastDecision")) is not None:
+        found.append(_scaled(decision))
     return tuple(found)
+
+
+def _scaled(decision: Mapping[str, Any]) -> Notice:
+    """The event about a change of the number of workers, with its figures."""
+    before, after = decision["from"], decision["to"]
+    text = f"from {before} to {after} workers, {decision['reason']}: {decision['message']}"
+    return Notice("Normal", "ScaledUp" if after > before else "ScaledDown", text)
 
 
 def _made(what: str, place: str, *, is_ours: bool) -> Notice:

@@ -58,7 +58,7 @@ class Reporter:
         """
         resource, before = world.resource, world.resource.status
         after = build_status(world, assessment, plan)
-        wanted: dict[str, float] | None = _wanted(world, plan)
+        wanted: dict[str, float] | None = _wanted(world, assessment, plan)
         if find_unobserved(world) is not None:
             # an unknown figure has no sample
             wanted = None
@@ -164,10 +164,11 @@ class Reporter:
                 )
 
 
-def _wanted(world: World, plan: Plan) -> dict[str, float]:
-    """The gauges that say what an object is to be like."""
-    monitoring = world.resource.spec.monitoring
-    return {
+def _wanted(world: World, assessment: Assessment, plan: Plan) -> dict[str, float]:
+    """The gauges that say what an object is to be like, and how fast it gets there."""
+    monitoring, pace = world.resource.spec.monitoring, assessment.scaling.pace
+    known = {} if pace is None else {"catchup_ratio": pace}
+    return known | {
         "wanted_workers": plan.replicas,
         "lag_limit_seconds": monitoring.lag_degraded_seconds,
         "retention_limit_percent": monitoring.retention_warning_percent,

@@ -58,6 +58,7 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
         "readUntil": assessment.read_mark.document() if assessment.read_mark is not None else None,
         "verdict": verdict_document(assessment.verdict) if assessment.verdict is not None else None,
         "workers": [_worker(pod) for pod in sorted(pods, key=lambda pod: pod.name)[:MAX_WORKERS]],
+        "autoscaling": dict(assessment.scaling.document),
         "snapshot": _snapshot(world, assessment),
         "conditions": build(
             decide_conditions(world, assessment, plan),

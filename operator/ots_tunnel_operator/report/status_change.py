@@ -13,6 +13,9 @@ from typing import Any
 #: Figures that change while nothing else does; they never cause a write.
 _MOVING = {"lag": {"observedTime", "consumedUpTo"}, "throughput": {"rowsTotal"}, "base": {"rows", "etaSeconds"}}
 
+#: Fields of autoscaling that the number of workers follows from.
+_NUMBERS = ("desiredReplicas", "specReplicas", "lastDecision")
+
 
 def is_urgent(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Whether the change is written at once: phase, replicas, conditions, and the records that recovery needs."""
@@ -34,7 +37,8 @@ def _urgent(status: Mapping[str, Any]) -> Any:
     )
     conditions = [(item["type"], item["status"], item["reason"]) for item in status.get("conditions") or ()]
     snapshot = {key: value for key, value in (status.get("snapshot") or {}).items() if key != "omittedCells"}
-    return [status.get(key) for key in keys], conditions, snapshot
+    autoscaling = status.get("autoscaling") or {}
+    return [status.get(key) for key in keys], conditions, snapshot, [autoscaling.get(key) for key in _NUMBERS]
 
 
 def is_different(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

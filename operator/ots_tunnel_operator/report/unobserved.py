@@ -28,7 +28,17 @@ from ots_tunnel_operator.times import timestamp
 
 #: What stays in the status of an object that is being deleted.
 _RECORDS = frozenset(
-    {"observedGeneration", "selector", "tunnel", "destination", "possibleGaps", "readUntil", "verdict", "snapshot"}
+    {
+        "observedGeneration",
+        "selector",
+        "tunnel",
+        "destination",
+        "possibleGaps",
+        "readUntil",
+        "verdict",
+        "snapshot",
+        "autoscaling",
+    }
 )
 
 

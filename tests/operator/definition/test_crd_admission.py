@@ -227,6 +227,25 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "spec.workers.heartbeatTimeoutSeconds",
         "workers.heartbeatTimeoutSeconds must be at least 3 times workers.heartbeatIntervalSeconds",
     ),
+    "fewest and most workers": (
+        {"autoscaling": {"mode": "Auto", "minReplicas": 3, "maxReplicas": 3}},
+        {"autoscaling": {"mode": "Auto", "minReplicas": 4, "maxReplicas": 3}},
+        "spec.autoscaling.minReplicas",
+        "autoscaling.minReplicas must not be above autoscaling.maxReplicas",
+    ),
+    "no worker at all": (
+        {"replicas": 0, "autoscaling": {"mode": "Auto", "minReplicas": 1}},
+        {"autoscaling": {"mode": "Auto", "minReplicas": 0}},
+        "spec.autoscaling.minReplicas",
+        "autoscaling.minReplicas must be at least 1, because this release does not scale to zero",
+    ),
+    "autoscaling without workers": (
+        SPARK | {"source__tunnel__type": "BaseData", "autoscaling": {"mode": "Disabled"}},
+        SPARK | {"source__tunnel__type": "BaseData", "autoscaling": {"mode": "Advise"}},
+        "spec.autoscaling.mode",
+        "autoscaling.mode other than Disabled has no meaning where no engine in use (engine.baseData, engine.stream) "
+        "is Workers: leave it out: found Advise",
+    ),
     "workers without an engine": (
         SPARK | {"workers": {"lanesPerChannel": 1}},
         SPARK | {"source__tunnel__type": "BaseData", "workers": {"lanesPerChannel": 1}},
@@ -275,7 +294,17 @@ FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "negative replicas": ({"replicas": -1}, "spec.replicas"),
     "a policy that is not there": ({"delivery__onPermanentError": "Ignore"}, 'values: "Fail", "Skip", "DeadLetter"'),
     "Spark streaming is not there yet": ({"engine__stream": "Spark"}, 'supported values: "Workers"'),
-    "autoscaling is not there yet": ({"autoscaling": {"mode": "Auto"}}, 'unknown field "spec.autoscaling"'),
+    "a mode of autoscaling": ({"autoscaling": {"mode": "On"}}, 'supported values: "Disabled", "Advise", "Auto"'),
+    "target utilization": ({"autoscaling": {"targetUtilizationPercent": 100}}, "should be less than or equal to 95"),
+    "a step of nothing": ({"autoscaling": {"scaleUp": {"maxStepPercent": 0}}}, "should be greater than or equal to 10"),
+    "a step of more than all": (
+        {"autoscaling": {"scaleDown": {"maxStepPercent": 101}}},
+        "should be less than or equal to 100",
+    ),
+    "scaling to zero is not there yet": (
+        {"autoscaling": {"scaleToZero": {"enabled": True}}},
+        'unknown field "spec.autoscaling.scaleToZero"',
+    ),
     "a sink for measurements": ({"sink__count": {}}, 'unknown field "spec.sink.count"'),
     "a broker without a port": (
         {"sink": {"kafka": KAFKA | {"bootstrapServers": ["broker"]}}},

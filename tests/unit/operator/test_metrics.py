@@ -15,7 +15,7 @@ from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.server import Health, HealthServer
 from tests.support.metric_pages import OPERATOR, labelled
 
-WANTED = {"wanted_workers": 2, "lag_limit_seconds": 900, "retention_limit_percent": 50}
+WANTED = {"wanted_workers": 2, "catchup_ratio": 0.8, "lag_limit_seconds": 900, "retention_limit_percent": 50}
 STATUS: dict[str, Any] = {
     "phase": "Streaming",
     "readyReplicas": 2,
@@ -27,6 +27,7 @@ STATUS: dict[str, Any] = {
     "channels": {"total": 9, "base": 4, "stream": 5, "open": 3, "closing": 1, "terminated": 4, "unowned": 1},
     "base": {"percent": 100},
     "throughput": {"rowsPerSecond": 500},
+    "autoscaling": {"recommendedReplicas": 4, "usefulMaxReplicas": 5},
     "snapshot": {"omittedCells": 7},
 }
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from ots_tunnel_operator.autoscale.history import Foreign, History
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.loop.reconcile import Reconciler
 from ots_tunnel_operator.loop_cache import LoopCache
@@ -103,13 +104,16 @@ def test_every_time_keeps_its_distance(back: float) -> None:
     cache.marks, cache.silent_since, cache.foreign_since = {"c1": ((), NOW - 4)}, {"p": NOW - 5}, {"x": NOW - 6}
     cache.posted, cache.observed_time = {("r", "m"): NOW - 7}, NOW - 8
     cache.absent_since, cache.failing_since = NOW - 9, NOW - 10
+    cache.scaling = History(evaluated=NOW - 11, foreign=Foreign(NOW - 12, "kubectl"))
 
     cache.keep_time(NOW - back)
 
     times = [cache.last_write, cache.source.table_time, cache.sink.look_time, cache.reports["pod-1"].time]
     times += [cache.marks["c1"][1], cache.silent_since["p"], cache.foreign_since["x"], cache.posted["r", "m"]]
     times += [time or 0.0 for time in (cache.observed_time, cache.absent_since, cache.failing_since)]
-    assert [NOW - back - time for time in times] == [1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+    assert cache.scaling.foreign is not None
+    times += [cache.scaling.evaluated or 0.0, cache.scaling.foreign.time]
+    assert [NOW - back - time for time in times] == [1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
     assert (cache.tunnel is None) == bool(back)
 
 

@@ -23,6 +23,13 @@ def capacity(ott: Ott) -> list[Step]:
             f"More workers cannot help, there are {shared}: split the table's partitions, or see what slows the sink:"
         )
         return [Step(text, (commands.logs(ott, "worker"),)), look]
+    if ott.scaling_mode == "Auto":
+        most = (ott.spec.get("autoscaling") or {}).get("maxReplicas", wanted)
+        text = (
+            f"The operator decides the number of workers, {wanted} at present and at most {most}"
+            f"{_sink(ott)}: raise spec.autoscaling.maxReplicas where that is too few:"
+        )
+        return [Step(text, (commands.edit(ott),)), look]
     more = 2 * max(wanted, 1)
     if opened:
         more = min(opened, more)

@@ -64,10 +64,20 @@ def _of_records(ott: Ott) -> Iterator[Decision]:
             yield Decision(time, "DestinationCreated", f"{place} was {made}")
         else:
             yield Decision(time, "DestinationAdopted", f"{place} existed before and is used")
+    if (time := ott.time("autoscaling", "lastDecision", "time")) is not None:
+        yield _scaling(ott, time)
     if (time := ott.time("snapshot", "startedTime")) is not None:
         yield Decision(time, "SnapshotStarted", f"Spark application {ott.text('snapshot', 'application')}")
     if (time := ott.time("snapshot", "finishedTime")) is not None:
         yield Decision(time, "SnapshotDone", "every split was recorded as done")
+
+
+def _scaling(ott: Ott, time: float) -> Decision:
+    """The last change of the number of workers, with the reason and the text that its event has."""
+    before, after = (ott.number("autoscaling", "lastDecision", key) or 0 for key in ("from", "to"))
+    cause, figures = (ott.text("autoscaling", "lastDecision", key) for key in ("reason", "message"))
+    text = f"from {before} to {after} workers, {cause}: {figures}"
+    return Decision(time, "ScaledUp" if after > before else "ScaledDown", text)
 
 
 def _of_conditions(ott: Ott) -> Iterator[Decision]:

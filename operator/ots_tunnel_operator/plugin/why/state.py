@@ -106,6 +106,7 @@ def _figures(ott: Ott, now: float) -> Iterator[str]:
     yield from _base(ott)
     yield from _channels(ott)
     yield from _lag(ott, now)
+    yield from _scaling(ott)
     yield from _retention(ott)
 
 
@@ -170,6 +171,16 @@ def _lag(ott: Ott, now: float) -> Iterator[str]:
             for item in slowest[:_SLOWEST]
         )
         yield f"Slowest: {', '.join(listed)}."
+
+
+def _scaling(ott: Ott) -> Iterator[str]:
+    """The number of workers that the load asks for, and what keeps it from that."""
+    recommended, limit = ott.number("autoscaling", "recommendedReplicas"), ott.text("autoscaling", "limitedBy")
+    if ott.scaling_mode == "Disabled" or recommended is None:
+        return
+    limited = "" if limit in ("", "None") else f"; limited by {limit}"
+    does = f"it has {ott.wanted_workers}" if ott.scaling_mode == "Auto" else "Advise changes nothing"
+    yield f"The load asks for {of(recommended, 'worker')} ({ott.scaling_mode}); {does}{limited}."
 
 
 def _retention(ott: Ott) -> Iterator[str]:

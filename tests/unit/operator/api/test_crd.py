@@ -105,6 +105,7 @@ def test_fields_that_may_be_unknown_are_optional() -> None:
     required = {path: node["required"] for path, node in fields() if "required" in node and path.startswith(".status")}
 
     assert required == {
+        ".status.autoscaling.lastDecision": ["time", "from", "to", "reason"],
         ".status.conditions[]": ["type", "status", "reason", "lastTransitionTime"],
         ".status.lag.slowest[]": ["id", "type"],
         ".status.possibleGaps[]": ["channel", "from", "to", "foundBy"],

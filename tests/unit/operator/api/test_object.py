@@ -61,7 +61,7 @@ def test_absent_blocks_have_their_defaults() -> None:
 
 
 def test_a_field_of_a_newer_crd_is_no_error() -> None:
-    assert parsed(autoscaling={"mode": "Auto"}).spec == parsed().spec
+    assert parsed(scaleToSeventeen={"mode": "Auto"}).spec == parsed().spec
 
 
 def test_objects_are_frozen() -> None:

@@ -1,0 +1,95 @@
+"""The figures of one look for the autoscaler: from this look alone, never from a kept report. Pure."""
+
+from __future__ import annotations
+
+from ots_tunnel.model import ChannelInfo, ChannelStatus, Stage, TunnelDescription
+from ots_tunnel_operator import names
+from ots_tunnel_operator.assess.lag import HELD, Lag, consumable, is_initialised, orphaned
+from ots_tunnel_operator.autoscale.figures import Figures
+from ots_tunnel_operator.world import Pod, Tunnel, World
+
+#: Heartbeats after a change for which a ready worker without a channel is waited for. The service may leave one without
+#: any, so that the wait has an end.
+PATIENCE_HEARTBEATS = 10
+
+
+def figures(world: World, lag: Lag | None, wanted: int, scaled: float | None) -> Figures:
+    """What the autoscaler is given.
+
+    Args:
+        world: what was observed.
+        lag: from the answers of this look; None before the stream phase, or while the tunnel is unknown.
+        wanted: number of workers that should exist now.
+        scaled: time of the last change, seconds since 1970.
+    """
+    found = world.tunnel.description if isinstance(world.tunnel, Tunnel) else None
+    if found is None or not is_initialised(found):
+        return Figures(world.now, None, None, None, None)
+    reports = [pod.report for pod in world.pods if pod.ready]
+    rates = [None if report is None else report.rows_per_second for report in reports]
+    return Figures(
+        time=world.now,
+        channels=len(consumable(found)),
+        lag=None if lag is None or lag.seconds is None else float(lag.seconds),
+        busy=_mean([_busy(pod) for pod in world.pods if pod.ready and _holds(pod)]),
+        rate=None if None in rates or not rates else sum(rate for rate in rates if rate is not None),
+        copies_base=found.tunnel.stage == Stage.BASE,
+        unsettled=_pods_change(world, wanted) or _channels_move(world, found, scaled),
+        slowest="" if lag is None else _slowest(lag),
+    )
+
+
+def _holds(pod: Pod) -> bool:
+    """Whether a worker has a channel, or may have one that it did not tell of."""
+    return pod.report is None or any(channel.state in HELD for channel in pod.report.channels)
+
+
+def _busy(pod: Pod) -> float | None:
+    percent = None if pod.report is None else pod.report.busy_percent
+    return None if percent is None else percent / 100
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def _pods_change(world: World, wanted: int) -> str:
+    """Why the pods are not as they should be; empty where they are."""
+    deployment = world.deployment
+    if deployment is None:
+        return "the workers are being started"
+    status, generation = deployment.get("status") or {}, int(deployment["metadata"].get("generation") or 0)
+    exists, updated = int(status.get("replicas") or 0), int(status.get("updatedReplicas") or 0)
+    if int(status.get("observedGeneration") or 0) < generation or updated < exists:
+        return "the workers are being replaced"
+    alive, ready = sum(pod.is_alive for pod in world.pods), sum(pod.ready for pod in world.pods)
+    return "" if alive == ready == wanted else f"{ready} of {wanted} workers are ready"
+
+
+def _channels_move(world: World, found: TunnelDescription, scaled: float | None) -> str:
+    """Which channels are on their way to another worker; empty where none is."""
+    moving = [channel for channel in consumable(found) if _is_moving(channel)]
+    if moving or orphaned(found, world.pods, names.client_tag_prefix(world.resource.uid)):
+        return "channels are moving to another worker"
+    patience = PATIENCE_HEARTBEATS * world.resource.spec.worker_settings.heartbeat_interval_seconds
+    is_recent = scaled is not None and 0 <= world.now - scaled < patience
+    without = sum(pod.ready and not _holds(pod) for pod in world.pods)
+    if is_recent and without and len(consumable(found)) >= len(world.pods):
+        return "a worker waits for its first channel"
+    return ""
+
+
+def _is_moving(channel: ChannelInfo) -> bool:
+    """Whether a channel is between two workers. One that was never consumed waits for its parents, maybe for long."""
+    if channel.status is ChannelStatus.WAIT and not channel.consume_point_ns and not channel.rows:
+        return False
+    return channel.status is not ChannelStatus.OPEN or not channel.client_id
+
+
+def _slowest(lag: Lag) -> str:
+    known = [channel for channel in lag.channels if channel.seconds]
+    if not known:
+        return ""
+    last = max(known, key=lambda channel: (channel.seconds or 0, channel.channel.channel_id))
+    return f"{last.channel.channel_id} of {last.worker or 'no worker'}"

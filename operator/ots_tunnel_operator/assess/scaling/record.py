@@ -1,0 +1,91 @@
+"""What status.autoscaling records, and the number of workers that follows from it. Pure.
+
+Theory of operation
+-------------------
+What a restart must not lose is in the status, everything else in the memory of the process (`autoscale.history`):
+
+    desiredReplicas                 the wanted number, which holds until the next decision
+    specReplicas                    spec.replicas while mode was Auto; only Auto writes it
+    lastScaleTime, lastDecision     when the number was changed last, and why
+
+The wanted number, first match first:
+
+    spec.replicas is 0                              0, whatever the mode: that is how to stop every worker
+    Auto, and specReplicas is recorded              desiredReplicas
+    Disabled or Advise, specReplicas is recorded    desiredReplicas: after Auto the number stays until spec.replicas is
+    and still is spec.replicas                      edited
+    otherwise                                       spec.replicas
+
+A decision is recorded before it is carried out. An operator that dies in between carries it out after its restart, from
+the status; the other way round it would take the new number back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ots_tunnel_operator.autoscale.decision import Cause, Change
+from ots_tunnel_operator.autoscale.limit import Limit
+from ots_tunnel_operator.autoscale.record import Record
+from ots_tunnel_operator.times import parse_time, timestamp
+from ots_tunnel_operator.world import Resource
+
+#: Longest message that is recorded, characters.
+MAX_MESSAGE = 1024
+
+
+def recorded(resource: Resource) -> Mapping[str, Any]:
+    """status.autoscaling."""
+    return resource.status.get("autoscaling") or {}
+
+
+def wanted_workers(resource: Resource) -> int:
+    """The number of workers that is wanted before anything is decided now; see the module's description."""
+    spec, found = resource.spec, recorded(resource)
+    known, asked = found.get("desiredReplicas"), found.get("specReplicas")
+    if known is None or asked is None or not spec.replicas:
+        return spec.replicas
+    return int(known) if spec.scaling_mode == "Auto" or asked == spec.replicas else spec.replicas
+
+
+def record_of(resource: Resource) -> Record:
+    """The record as the decision takes it."""
+    found = recorded(resource)
+    decision = found.get("lastDecision") or {}
+    is_useless = decision.get("reason") == Cause.INEFFECTIVE
+    return Record(
+        desired=wanted_workers(resource),
+        scaled=parse_time(found.get("lastScaleTime")),
+        ineffective=parse_time(decision.get("time")) if is_useless else None,
+    )
+
+
+def last_shown(resource: Resource) -> tuple[int | None, Limit]:
+    """What the status shows of the last evaluation, which stands until the next one."""
+    found = recorded(resource)
+    recommended, limit = found.get("recommendedReplicas"), found.get("limitedBy")
+    return recommended, Limit(limit) if limit in set(Limit) else Limit.NONE
+
+
+def change_document(change: Change, asked: int, now: float) -> dict[str, Any]:
+    """The record of a decision.
+
+    Args:
+        change: what was decided.
+        asked: spec.replicas.
+        now: seconds since 1970.
+    """
+    decision = {
+        "time": timestamp(now),
+        "from": change.before,
+        "to": change.after,
+        "reason": str(change.cause),
+        "message": change.message[:MAX_MESSAGE],
+    }
+    return {
+        "desiredReplicas": change.after,
+        "specReplicas": asked,
+        "lastScaleTime": timestamp(now),
+        "lastDecision": decision,
+    }

@@ -1,0 +1,77 @@
+"""How many workers are wanted by what is recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ots_tunnel_operator.assess.scaling.record import (
+    MAX_MESSAGE,
+    change_document,
+    last_shown,
+    record_of,
+    wanted_workers,
+)
+from ots_tunnel_operator.autoscale.decision import Cause, Change
+from ots_tunnel_operator.autoscale.limit import Limit
+from ots_tunnel_operator.autoscale.record import Record
+from ots_tunnel_operator.world import Resource
+from tests.support.operator.scaled_worlds import by_auto
+from tests.support.operator.worlds import NOW, recorded, resource
+
+
+def an_object(mode: str | None, replicas: int, status: dict[str, Any] | None) -> Resource:
+    block = {} if mode is None else {"autoscaling": {"mode": mode}}
+    return resource(recorded(**({"autoscaling": status} if status else {})), replicas=replicas, **block)
+
+
+@pytest.mark.parametrize(
+    ("mode", "replicas", "status", "wanted"),
+    [
+        (None, 2, None, 2),
+        (None, 2, {"desiredReplicas": 2}, 2),
+        (None, 5, {"desiredReplicas": 2}, 5),
+        ("Auto", 2, None, 2),
+        ("Auto", 2, by_auto(6), 6),
+        # another number in spec.replicas has no effect
+        ("Auto", 9, by_auto(6), 6),
+        # but 0 stops every worker
+        ("Auto", 0, by_auto(6), 0),
+        # the number stays after Auto, until spec.replicas is edited
+        ("Disabled", 2, by_auto(6), 6),
+        (None, 2, by_auto(6), 6),
+        ("Advise", 2, by_auto(6), 6),
+        ("Disabled", 3, by_auto(6), 3),
+        ("Advise", 3, by_auto(6), 3),
+        ("Disabled", 0, by_auto(6), 0),
+        # a release without the record kept half of it
+        ("Auto", 4, {"specReplicas": 4}, 4),
+    ],
+)
+def test_the_wanted_number(mode: str | None, replicas: int, status: dict[str, Any] | None, wanted: int) -> None:
+    assert wanted_workers(an_object(mode, replicas, status)) == wanted
+
+
+def test_the_record_has_the_last_change() -> None:
+    assert record_of(an_object("Auto", 2, by_auto(6))) == Record(6, scaled=NOW - 7200)
+
+
+def test_the_record_has_a_scale_up_that_was_taken_back() -> None:
+    found = record_of(an_object("Auto", 2, by_auto(6, reason="Ineffective")))
+
+    assert found == Record(6, scaled=NOW - 7200, ineffective=NOW - 7200)
+
+
+def test_what_is_shown_is_read_back() -> None:
+    shown = {"recommendedReplicas": 5, "limitedBy": "Max"}
+
+    assert last_shown(an_object("Auto", 2, shown)) == (5, Limit.MAX)
+    assert last_shown(an_object("Auto", 2, None)) == (None, Limit.NONE)
+    assert last_shown(an_object("Auto", 2, {"limitedBy": "OfANewerRelease"})) == (None, Limit.NONE)
+
+
+def test_a_long_message_is_cut() -> None:
+    found = change_document(Change(1, 2, Cause.BUSY, "x" * 5000), 1, NOW)
+
+    assert len(found["lastDecision"]["message"]) == MAX_MESSAGE
