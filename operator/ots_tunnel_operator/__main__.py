@@ -20,6 +20,8 @@ import kopf
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.logs import JsonLine
 from ots_tunnel_operator import names
+from ots_tunnel_operator.console.console import Console
+from ots_tunnel_operator.console.server import ConsoleServer
 from ots_tunnel_operator.handlers import register
 from ots_tunnel_operator.kube.lease import Lease
 from ots_tunnel_operator.log_actions import LogAction
@@ -86,6 +88,17 @@ def main() -> None:
     help="Port of the server of probes and metrics; 0 selects a free port.",
 )
 @click.option(
+    "--console-port",
+    type=click.IntRange(0, 65535),
+    help="Port of the console, a page for people; 0 selects a free port. Without it there is none.",
+)
+@click.option(
+    "--console-host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address of the console. It asks nobody for a password: on 127.0.0.1 only a forwarded port reaches it.",
+)
+@click.option(
     "--lease-namespace",
     envvar=["OTS_OPERATOR_LEASE_NAMESPACE", "POD_NAMESPACE"],
     default="",
@@ -113,6 +126,8 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     status_seconds: float,
     http_host: str,
     http_port: int,
+    console_port: int | None,
+    console_host: str,
     lease_namespace: str,
     lease_name: str,
     log_level: str,
@@ -131,7 +146,8 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     )
     metrics = OperatorMetrics()
     health = Health(metrics)
-    with HealthServer(health, http_host, http_port) as server:
+    console = None if console_port is None else Console(health, settings.lease, poll_seconds=poll_seconds)
+    with HealthServer(health, http_host, http_port) as server, console_server(console, console_host, console_port):
         logger.info("serving probes and metrics", extra={"action": LogAction.SERVING, "port": server.port})
         try:
             with leadership(lease_namespace, lease_name, namespaces, health) as lease:
@@ -139,7 +155,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
                 # Never closed: closing would wait for threads that still resolve or call an unreachable endpoint.
                 runner = asyncio.Runner()
                 runtime = Runtime(settings, metrics, namespaces, may_write=lease.is_held if lease else None)
-                code = runner.run(operate(runtime, health, namespaces, lease))
+                code = runner.run(operate(runtime, health, namespaces, lease, console))
         except ConfigError as error:
             click.echo(f"ots-tunnel-operator: {error}", err=True)
             code = 2
@@ -152,6 +168,17 @@ def end(code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+@contextlib.contextmanager
+def console_server(console: Console | None, host: str, port: int | None) -> Iterator[None]:
+    """Serve the console; without one, nothing."""
+    if console is None or port is None:
+        yield
+        return
+    with ConsoleServer(console, host, port) as server:
+        logger.info("serving the console", extra={"action": LogAction.SERVING_CONSOLE, "port": server.port})
+        yield
 
 
 @contextlib.contextmanager
@@ -180,12 +207,20 @@ def leadership(namespace: str, name: str, served: Sequence[str], health: Health)
         lease.stop()
 
 
-async def operate(runtime: Runtime, health: Health, namespaces: tuple[str, ...], lease: Lease | None) -> int:
+async def operate(
+    runtime: Runtime,
+    health: Health,
+    namespaces: tuple[str, ...],
+    lease: Lease | None,
+    console: Console | None = None,
+) -> int:
     """Run kopf until a signal arrives or the lease is lost; returns the exit code."""
     clusterwide, event_loop = not namespaces, asyncio.get_running_loop()
     # An asyncio event: kopf waits for any other kind of flag in a thread that it cannot stop.
     stop = asyncio.Event()
-    ticking = asyncio.create_task(health.keep_ticking(), name="tick")
+    beside = [asyncio.create_task(health.keep_ticking(), name="tick")]
+    if console is not None:
+        beside.append(asyncio.create_task(console.follow(runtime), name="console"))
     if lease is not None:
         lease.when_lost(lambda: _stop_soon(event_loop, stop))
     try:
@@ -197,7 +232,8 @@ async def operate(runtime: Runtime, health: Health, namespaces: tuple[str, ...],
             stop_flag=stop,
         )
     finally:
-        ticking.cancel()
+        for task in beside:
+            task.cancel()
     if lease is None:
         return 0
     lease.when_lost(None)

@@ -26,6 +26,8 @@ class LogAction(enum.StrEnum):
         return member
 
     SERVING = "serving", "The process serves its probes and metrics.", "port"
+    SERVING_CONSOLE = "serving_console", "The process serves the console.", "port"
+    CONSOLE_FAILED = "console_failed", "A sample of the console's history failed: a defect; nothing else is affected."
     LEADING = "leading", "This process holds the leader election's Lease.", "lease", "identity"
     STANDING_BY = (
         "standing_by",

@@ -192,6 +192,21 @@ class Runtime:
             async with cache.lock:
                 await cache.close()
 
+    def served(self) -> list[tuple[Manifest, LoopCache | None]]:
+        """Every object that the watch has, with what its loop keeps; None where none has begun. Reads memory alone."""
+        found = () if self._watched is None else self._watched.objects()
+        return [(body, self._caches.get(body["metadata"]["uid"])) for body in found]
+
+    async def vouch(self) -> None:
+        """Vouch for the copy of the objects.
+
+        Raises:
+            KubeError: nothing recent is known.
+        """
+        if self._watched is None:
+            raise KubeError(0, "NotWatched", "this operator does not watch its objects yet")
+        await self._watched.follow_objects()
+
     def wake(self, places: Iterable[Place]) -> None:
         """Start the next pass over each of these objects."""
         for place in places:

@@ -79,6 +79,8 @@ def test_rendered_objects_are_valid(helm: Helm, settings: tuple[str, ...]) -> No
         'crds.enabled="yes"',
         'watch.namespaces=["Shop"]',
         'operator.logLevel="loud"',
+        "console.port=80",
+        "console.host=true",
     ],
 )
 def test_a_wrong_value_is_refused(helm: Helm, setting: str) -> None:
@@ -139,6 +141,36 @@ def test_switches_leave_objects_out(helm: Helm) -> None:
 
     assert kinds(documents) == {"Deployment"}
     assert one(documents, "Deployment")["spec"]["template"]["spec"]["serviceAccountName"] == "default"
+
+
+def ports(document: dict[str, Any]) -> dict[str, int]:
+    """Names of ports, of a Service or of the operator's container, with their numbers."""
+    if document["kind"] == "Service":
+        return {each["name"]: each["port"] for each in document["spec"]["ports"]}
+    container = document["spec"]["template"]["spec"]["containers"][0]
+    return {each["name"]: each["containerPort"] for each in container["ports"]}
+
+
+def test_the_console_is_on_the_pods_loopback_alone(helm: Helm) -> None:
+    documents = helm.template()
+
+    assert [word for word in arguments(documents) if "console" in word] == ["--console-port=8081"]
+    assert [ports(one(documents, kind)) for kind in ("Deployment", "Service")] == [{"http": 8080}] * 2
+
+
+def test_an_exposed_console_is_a_port_of_the_metrics_service(helm: Helm) -> None:
+    documents = helm.template("console.exposed=true", "console.port=9000")
+
+    words = [word for word in arguments(documents) if "console" in word]
+    assert words == ["--console-port=9000", "--console-host=0.0.0.0"]
+    assert [ports(one(documents, kind))["console"] for kind in ("Deployment", "Service")] == [9000, 9000]
+
+
+def test_the_console_can_be_off(helm: Helm) -> None:
+    documents = helm.template("console.enabled=false", "console.exposed=true")
+
+    assert not [word for word in arguments(documents) if "console" in word]
+    assert [ports(one(documents, kind)) for kind in ("Deployment", "Service")] == [{"http": 8080}] * 2
 
 
 def test_rights_follow_the_namespaces(helm: Helm) -> None:

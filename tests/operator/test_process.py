@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,7 @@ def operator_process(api: ApiServer, log: Path) -> Iterator[subprocess.Popen[byt
     """Run the operator outside of the cluster; it must end by SIGTERM within seconds."""
     command = module("ots_tunnel_operator", "run", "--namespace", NAMESPACE, "--http-host", "127.0.0.1")
     options = ["--http-port", "0", "--poll-seconds", "0.5", "--status-seconds", "1", "--worker-image", "worker:1"]
+    options += ["--console-port", "0"]
     environment = inherited_environment(KUBECONFIG=str(api.kubeconfig))
     with log.open("wb") as output:
         process = subprocess.Popen([*command, *options], env=environment, stdout=output, stderr=output)
@@ -41,6 +43,14 @@ def operator_process(api: ApiServer, log: Path) -> Iterator[subprocess.Popen[byt
         finally:
             process.terminate()
             assert process.wait(30) == 0, log.read_text()
+
+
+def console(log: Path) -> dict[str, Any]:
+    """What the operator's console shows, by the port that its log names."""
+    lines = [json.loads(line) for line in log.read_text().splitlines() if '"serving_console"' in line]
+    with urllib.request.urlopen(f"http://127.0.0.1:{lines[0]['port']}/state", timeout=10) as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found
 
 
 @pytest.mark.lasts(21)
@@ -77,11 +87,20 @@ def test_the_life_of_an_object(api_server: ApiServer, tmp_path: Path) -> None:
         wait_until(lambda: reason("good", "Ready") == "NoWorkersWanted", PATIENCE, "settled at 0")
         time.sleep(2.0)
         versions = [(get("ott", name) or {})["metadata"]["resourceVersion"] for name in ("good", "bad", "younger")]
+        shown = console(tmp_path / "operator.log")
         time.sleep(SILENCE)
         assert versions == [
             (get("ott", name) or {})["metadata"]["resourceVersion"] for name in ("good", "bad", "younger")
         ]
 
+        assert (shown["leads"], shown["state"], shown["stale"]) == (True, "leading", "")
+        assert {line["name"]: line["state"] for line in shown["objects"]} == {
+            "good": "waiting",
+            "bad": "problem",
+            "younger": "stalled",
+        }
+        assert all(line["looked"] and shown["time"] - line["observed"] < 30 for line in shown["objects"][:1])
+        assert "test-secret" not in json.dumps(shown)
         api.must("-n", NAMESPACE, "delete", "ott", "good", "--timeout=30s")
         wait_until(lambda: get("deployment", "younger"), PATIENCE, "the younger object takes over")
         api.must("-n", NAMESPACE, "delete", "ott", "bad", "--timeout=30s")

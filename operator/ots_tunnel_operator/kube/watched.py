@@ -109,6 +109,11 @@ class Watched:
         if found is not None:
             found[0].accept(manifest)
 
+    def objects(self) -> tuple[Manifest, ...]:
+        """Every object of the operator's kind, however old the copy is; they must not be changed."""
+        found = (reflector for selection, (reflector, _) in self._running.items() if selection.kind is TUNNEL)
+        return tuple(item for reflector in found for item in reflector.objects())
+
     async def close(self) -> None:
         """End every watch; none is started any more."""
         self._is_closed = True

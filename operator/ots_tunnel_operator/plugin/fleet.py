@@ -77,10 +77,15 @@ def lag_style(ott: Ott, seconds: float | None) -> str:
     return "bad" if seconds > limit else "warn" if seconds > limit / 2 else ""
 
 
+def retention_style(ott: Ott, used: int | None) -> str:
+    """Style of a used share of the retention in percent: bad from spec.monitoring.retentionWarningPercent on."""
+    warning = (ott.spec.get("monitoring") or {}).get("retentionWarningPercent", _RETENTION_HIGH)
+    return "bad" if used is not None and used >= warning else ""
+
+
 def _row(ott: Ott, now: float) -> list[Cell]:
     ready = ott.condition("Ready")
     lag, used = ott.number("lag", "seconds"), ott.number("lag", "retentionUsedPercent")
-    warning = (ott.spec.get("monitoring") or {}).get("retentionWarningPercent", _RETENTION_HIGH)
     rate = ott.number("throughput", "rowsPerSecond")
     return [
         Cell(ott.name, "bold"),
@@ -91,9 +96,9 @@ def _row(ott: Ott, now: float) -> list[Cell]:
         Cell(short(lag), lag_style(ott, lag)),
         Cell(_percent(ott.number("base", "percent"))),
         Cell(count(rate)),
-        Cell(_percent(used), "bad" if used is not None and used >= warning else ""),
+        Cell(_percent(used), retention_style(ott, used)),
         Cell(UNKNOWN if ott.created is None else short(now - ott.created)),
-        Cell(_why(ott)),
+        Cell(cause(ott)),
     ]
 
 
@@ -115,8 +120,8 @@ def _percent(number: int | None) -> str:
     return UNKNOWN if number is None else f"{number}%"
 
 
-def _why(ott: Ott) -> str:
-    """Why it is not ready, or what is on its way."""
+def cause(ott: Ott) -> str:
+    """Why it is not ready, or what is on its way; empty where nothing is."""
     if ott.deleted is not None:
         return "Deleting"
     if not ott.conditions:

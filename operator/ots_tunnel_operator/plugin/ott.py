@@ -134,21 +134,11 @@ class Ott:
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """All conditions in the order of the status."""
-        return tuple(
-            Condition(
-                str(item["type"]),
-                str(item["status"]),
-                str(item.get("reason") or ""),
-                # where to read on is said once, by the views themselves
-                str(item.get("message") or "").partition(f"; see {PAGE}#")[0],
-                parse_time(item.get("lastTransitionTime")),
-            )
-            for item in self.entries("conditions")
-        )
+        return tuple(_condition(item) for item in self.entries("conditions"))
 
     def condition(self, kind: str) -> Condition:
         """The condition of a type; one of status Unknown where the status has none."""
-        found = (each for each in self.conditions if each.type == kind)
+        found = (_condition(item) for item in self.entries("conditions") if item["type"] == kind)
         return next(found, Condition(kind, "Unknown", "", "", None))
 
     @property
@@ -166,3 +156,14 @@ class Ott:
         for key in path:
             place = (place or {}).get(key)
         return place
+
+
+def _condition(item: Mapping[str, Any]) -> Condition:
+    return Condition(
+        str(item["type"]),
+        str(item["status"]),
+        str(item.get("reason") or ""),
+        # where to read on is said once, by the views themselves
+        str(item.get("message") or "").partition(f"; see {PAGE}#")[0],
+        parse_time(item.get("lastTransitionTime")),
+    )

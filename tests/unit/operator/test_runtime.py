@@ -155,6 +155,28 @@ async def test_the_first_passes_of_many_objects_are_spread(monkeypatch: pytest.M
     assert later == 0.0
 
 
+async def test_what_is_served_is_read_from_memory_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = Runtime(SETTINGS, OperatorMetrics())
+    assert closed.served() == []
+    with pytest.raises(KubeError, match="does not watch its objects yet"):
+        await closed.vouch()
+
+    scene = Scene()
+    scene.create("a", "1")
+    async with scene:
+        await scene.runtime.vouch()
+        scene.runtime.cache("1", "default", "a")
+        scene.model.fail(KubeError(403, "Forbidden", "may not"))
+        await scene.settle()
+
+        # what is known stays, and nothing vouches for it
+        assert [(body["metadata"]["name"], cache) for body, cache in scene.runtime.served()] == [
+            ("a", scene.caches["a"])
+        ]
+        with pytest.raises(KubeError, match="may not"):
+            await scene.runtime.vouch()
+
+
 async def test_an_operator_starts_while_the_api_server_refuses_it() -> None:
     scene = Scene()
     scene.model.fail(KubeError(403, "Forbidden", "may not"))
