@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,36 @@ def test_a_reader_gets_what_the_status_knows(plugin: Plugin, reader: str) -> Non
     assert "cannot patch resource" in denied.stderr
     assert "It follows the changes of the table" in shown
     assert channels.startswith(f"{plugin.namespace}/orders-copy: 9 channels: 5 open, 4 terminated")
+
+
+def test_events_of_an_object_and_its_pods(api_server: ApiServer, plugin: Plugin, reader: str) -> None:
+    place = ("-n", plugin.namespace)
+    late = json.loads(api_server.must(*place, "get", "ott", "late-copy", "-o", "json"))
+    pods = [f"late-copy-7d4f8b9c-{end}" for end in ("bbbbb", "ccccc")]
+    own = {"kind": "TablestoreTunnel", "name": "late-copy", "uid": late["metadata"]["uid"]}
+    happened = [(own, "LagHigh", "too late"), *(({"kind": "Pod", "name": pod}, "BackOff", f"of {pod}") for pod in pods)]
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for number, (of, reason, message) in enumerate(happened):
+        document = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"event-{number}", "namespace": plugin.namespace},
+            "involvedObject": of | {"namespace": plugin.namespace},
+            "type": "Warning",
+            "reason": reason,
+            "message": message,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 2,
+        }
+        api_server.must("create", "-f", "-", document=document)
+
+    shown = flat(plugin.must("events", "late-copy", "--as", reader))
+
+    assert shown.startswith(f"{plugin.namespace}/late-copy: 2 events of it and its children, 2 warnings among them")
+    assert "LagHigh (2 times since" in shown
+    assert "BackOff of 2 Pods (4 times since" in shown
+    assert f"kubectl -n {plugin.namespace} scale ott/late-copy" in shown
 
 
 @pytest.mark.parametrize(

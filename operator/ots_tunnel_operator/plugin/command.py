@@ -13,6 +13,7 @@ import click
 
 from ots_tunnel_operator.plugin.channels import channels_lines
 from ots_tunnel_operator.plugin.edits import Edit, Refused, pause, restart, resume
+from ots_tunnel_operator.plugin.events.view import events_lines
 from ots_tunnel_operator.plugin.fleet import fleet_lines
 from ots_tunnel_operator.plugin.kubectl import RESOURCE, Kubectl, KubectlFailed
 from ots_tunnel_operator.plugin.live import Course, fleet_frame, follow, object_frame
@@ -71,13 +72,26 @@ def why(kubectl: Kubectl, name: str) -> None:
     ott = kubectl.object(name)
     notes = []
     try:
-        events = kubectl.events(ott)
+        posted = kubectl.events(ott)
     except KubectlFailed as error:
-        events, notes = [], [f"Its events could not be read: {error}"]
+        posted, notes = [], [f"Its events could not be read: {error}"]
     serving = kubectl.serving(ott)
     if serving is not None and serving.failure:
         notes.append(f"Whether its operator runs could not be read: {serving.failure}")
-    _say(why_lines(ott, _screen(), time.time(), events=events, serving=serving, notes=notes))
+    _say(why_lines(ott, _screen(), time.time(), events=posted, serving=serving, notes=notes))
+
+
+@cli.command(epilog="Example: kubectl ott events orders-copy -n shop")
+@object_argument
+@kubectl_options
+def events(kubectl: Kubectl, name: str) -> None:
+    """Show what happened to NAME, its workers and its copy by Spark, in order of time; and the way out of warnings that
+    still hold.
+
+    Events that say the same are one line. Kubernetes keeps an event for an hour by default.
+    """
+    ott = kubectl.object(name)
+    _say(events_lines(ott, kubectl.namespace_events(ott), _screen(), time.time()))
 
 
 @cli.command("pause", epilog="Example: kubectl ott pause orders-copy --wait")

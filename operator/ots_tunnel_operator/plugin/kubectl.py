@@ -80,6 +80,10 @@ class Kubectl:
         selector = f"involvedObject.uid={ott.uid}"
         return list(self._json("get", "events", "--field-selector", selector, namespace=ott.namespace)["items"])
 
+    def namespace_events(self, ott: Ott) -> list[Mapping[str, Any]]:
+        """Every event of the object's namespace: those of its children have no label. Errors as of `objects`."""
+        return list(self._json("get", "events", namespace=ott.namespace)["items"])
+
     def serving(self, ott: Ott) -> Serving | None:
         """The Lease of the operator that serves the object; None where it names none."""
         if ott.lease is None:

@@ -52,7 +52,8 @@ class Screen:
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self.colour and style and text else text
 
     def cut(self, text: str, width: int) -> str:
-        """The text, shortened to a width."""
+        """The text, shortened to a width; control characters are blanks (`_plain`)."""
+        text = _plain(text)
         if len(text) <= width:
             return text
         return text[: width - 1] + "…" if self.blocks else text[: width - 2] + ".."
@@ -75,13 +76,19 @@ class Screen:
         return "".join(" " if value is None else _HEIGHTS[round(value / most * 7)] for value in values)
 
     def sentences(self, text: str, indent: str = "  ", first: str | None = None) -> list[str]:
-        """Text broken into lines; `first` begins the first one instead of the indent."""
+        """Text broken into lines; `first` begins the first one instead of the indent. Control characters are blanks."""
         width = min(SENTENCE, self.width or SENTENCE)
         return textwrap.wrap(
-            text,
+            _plain(text),
             width,
             initial_indent=indent if first is None else first,
             subsequent_indent=indent,
             break_long_words=False,
             break_on_hyphens=False,
         )
+
+
+def _plain(text: str) -> str:
+    """Text without control characters: a message, which anybody may have written, must not move the cursor, paint or
+    type."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else " " for each in text)

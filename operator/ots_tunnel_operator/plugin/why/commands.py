@@ -16,8 +16,8 @@ def kubectl(ott: Ott, rest: str) -> str:
 
 
 def events(ott: Ott) -> str:
-    """Show the object's events."""
-    return kubectl(ott, f"events --for tablestoretunnel/{ott.name}")
+    """Show the events of the object and its children."""
+    return own(ott, "events")
 
 
 def scale(ott: Ott, replicas: int) -> str:

@@ -126,3 +126,10 @@ def test_ids_are_as_long_as_it_takes_to_tell_them_apart() -> None:
     assert shortest(["BaseData_1x", "BaseData_2x"]) == 10
     assert shortest(["same-id-here", "same-id-here"]) == 8
     assert shortest(["abc", "abcd"]) == 4
+
+
+def test_a_cell_cannot_type_into_the_terminal() -> None:
+    screen = Screen(colour=True)
+
+    assert screen.cut("\x1b[2Jgone\x07", 20) == " [2Jgone "
+    assert screen.sentences("one\x1b]0;owned\x07 two") == ["  one ]0;owned  two"]

@@ -1,0 +1,1 @@
+"""The view of `kubectl ott events`: what happened to an object and its children. Pure."""
