@@ -34,6 +34,8 @@ ANNOTATION_OPERATOR = f"{GROUP}/operator"
 ANNOTATION_SERVES = f"{GROUP}/serves"
 #: On the record of a snapshot: the table that its rows are copied into (`ots_tunnel.endpoint.table_identity`).
 ANNOTATION_DESTINATION = f"{GROUP}/destination"
+#: Number of refused records (status.refused.records) that a person has seen: the object is not Degraded by them.
+ANNOTATION_ACCEPT_REFUSED = f"{GROUP}/accept-refused"
 #: With the value `true`, releases a deleted object although its tunnel could not be deleted.
 ANNOTATION_FORCE_DELETE = f"{GROUP}/force-delete"
 

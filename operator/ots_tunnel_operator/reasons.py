@@ -76,6 +76,10 @@ class Reason(enum.StrEnum):
     WORKERS_UNREACHABLE = "WorkersUnreachable", "A ready worker does not answer the operator, so its lag is unknown."
     NOT_PROGRESSING = "NotProgressing", "Nothing moves on a channel that is not caught up, or in a copy by Spark."
     CHANNEL_ERRORS = "ChannelErrors", "A worker reports an error of a channel."
+    RECORDS_REFUSED = (
+        "RecordsRefused",
+        "The sink refused records for good, and delivery.onPermanentError left them out.",
+    )
     # waiting
     CREATING_DESTINATION = "CreatingDestination", "The destination is being created."
     CREATING_TUNNEL = "CreatingTunnel", "The tunnel is being created, adopted or read for the first time."

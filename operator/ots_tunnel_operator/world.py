@@ -209,6 +209,14 @@ class ReportedGap:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedCount:
+    """Records that a sink refused for good and that were left out, and how many different keys they have."""
+
+    records: int = 0
+    keys: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerReport:
     """The /channels document of one worker, as far as decisions need it."""
 
@@ -223,6 +231,8 @@ class WorkerReport:
     gaps: tuple[ReportedGap, ...] = ()
     tunnel_id: str = ""
     """Id of the tunnel that the worker consumes; empty is unknown."""
+    refused: RefusedCount | None = None
+    """Since the start of the worker's process; None where an earlier release does not tell."""
 
 
 @dataclass(frozen=True, slots=True)

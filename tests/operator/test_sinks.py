@@ -144,8 +144,21 @@ def test_a_web_service_with_selection_and_dead_letters(api_server: ApiServer, tm
             expected = {key for key in ROWS if key >= "000005"} - {"000007"} | set(NEW)
             scene.until(lambda: {stored_key(record) for record in hook.records} == expected, "every record is taken")
             scene.until(lambda: dead_letters(store) == {"000007"}, "the refused record is stored")
+            refused(scene)
         assert {column["name"] for record in hook.records for column in record["columns"]} == {"count"}
         assert "signing-secret" not in scene.operator.last_output(1 << 30)
+
+
+def refused(scene: OperatorScene) -> None:
+    """The object says that a record was left out, and nothing else is wrong, until a person accepts it."""
+    scene.until(lambda: scene.condition("Degraded").get("reason") == "RecordsRefused", "it says what was left out")
+    found = scene.status()["refused"]
+    assert (found["records"], found["keys"]) == (1, 1)
+    scene.until(lambda: scene.is_true("Ready"), "records flow as the policy says")
+    accepted = {"metadata": {"annotations": {"ots-tunnel.dev/accept-refused": "1"}}}
+    scene.kube.patch("TablestoreTunnel", scene.namespace, "copy", accepted)
+    scene.until(lambda: scene.condition("Degraded").get("status") == "False", "it is accepted")
+    assert scene.status()["refused"]["records"] == 1
 
 
 def create_secret(scene: OperatorScene, name: str, **values: str) -> None:

@@ -214,6 +214,18 @@ class VerdictStatus(ApiModel):
     """Finding in plain words: the field, its value and what to do."""
 
 
+class RefusedStatus(ApiModel):
+    """Records that the sink refused for good and that delivery.onPermanentError left out: rows may be there in part."""
+
+    records: LargeCount
+    """Records, as the workers have counted them. One that was delivered again, after the end of a worker, is counted
+    again; what a worker counted in the seconds before its end is missing."""
+    keys: LargeCount
+    """Different keys of these records, summed over the processes of the workers, each of which counts up to 10,000."""
+    last_time: Time
+    """Time at which the operator saw the number grow last."""
+
+
 class WorkerStatus(ApiModel):
     """One worker pod."""
 
@@ -229,6 +241,11 @@ class WorkerStatus(ApiModel):
     """Percentage of time in which the worker writes to the sink, rounded to tens."""
     ready: bool = False
     """Whether the pod is ready."""
+    refused_records: LargeCount | None = None
+    """Records that the sink refused since the start of the worker's process, as far as status.refused has them; absent
+    where there are none."""
+    refused_keys: LargeCount | None = None
+    """Different keys of these records."""
 
 
 class SnapshotStatus(ApiModel):
@@ -287,6 +304,8 @@ class TunnelObjectStatus(ApiModel):
     """Rate and number of rows."""
     possible_gaps: Annotated[tuple[PossibleGapStatus, ...], Field(max_length=MAX_GAPS)] | None = None
     """Changes that may be missing, at most 20; those not accepted yet come first."""
+    refused: RefusedStatus | None = None
+    """Records that the sink refused for good and that were left out; absent where there are none."""
     read_until: ReadUntilStatus | None = None
     """Read mark: how far the tunnel was certainly read, for workers that start later."""
     verdict: VerdictStatus | None = None

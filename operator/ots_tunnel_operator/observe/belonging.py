@@ -46,7 +46,8 @@ def _is_own(report: WorkerReport, resource: Resource) -> bool:
 
 
 def _emptied(report: WorkerReport) -> WorkerReport:
-    return replace(report, rows_per_second=None, busy_percent=None, error=None, completed=False, channels=(), gaps=())
+    known = replace(report, rows_per_second=None, busy_percent=None, error=None, completed=False, refused=None)
+    return replace(known, channels=(), gaps=())
 
 
 def _is_younger(pod: Pod, world: World) -> bool:

@@ -13,7 +13,7 @@ import aiohttp
 from ots_tunnel_operator import names
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.times import parse_time
-from ots_tunnel_operator.world import Pod, ReportedGap, Resource, WorkerChannel, WorkerReport
+from ots_tunnel_operator.world import Pod, RefusedCount, ReportedGap, Resource, WorkerChannel, WorkerReport
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +68,12 @@ def parse_report(document: Mapping[str, Any]) -> WorkerReport:
         channels=tuple(_channel(item) for item in document["channels"]),
         gaps=tuple(_gap(item) for item in document.get("possibleGaps") or ()),
         tunnel_id=str(document.get("tunnelId") or ""),
+        refused=None if (refused := document.get("refused")) is None else _refused(refused),
     )
+
+
+def _refused(item: Mapping[str, Any]) -> RefusedCount:
+    return RefusedCount(int(item["records"]), int(item["keys"]))
 
 
 def _gap(item: Mapping[str, Any]) -> ReportedGap:

@@ -5,10 +5,11 @@ Theory of operation
 Thirteen conditions, each from world, assessment and plan alone. The first case of a line that applies decides:
 
     Ready              plan's problem; suspended; completed (True); plan's wait; 0 replicas; and while workers run:
-                       tunnel unread (Unknown); base data; degradation; channel without an owner, or of a worker
-                       that is gone; lag unknown (Unknown); True
+                       tunnel unread (Unknown); base data; degradation, but for refused records; channel without an
+                       owner, or of a worker that is gone; lag unknown (Unknown); True
     Progressing        True while the plan waits
-    Degraded           True with the plan's problem, else with a degradation (`find_degradation`)
+    Degraded           True with the plan's problem, else with a degradation (`find_degradation`), else with records
+                       that were left out (`find_refused`)
     Stalled            True with a problem that needs a human (`STALLED`)
     CredentialsValid   False with a problem that names it, of the plan or of what could not be read (as for the next
                        two); True after an answer of source and sink; else Unknown
@@ -52,6 +53,7 @@ from ots_tunnel_operator.assess.observed import is_unobserved
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import ConditionValue
+from ots_tunnel_operator.report.refusals import find_refused
 from ots_tunnel_operator.report.scaling_conditions import scaling_active, scaling_limited
 from ots_tunnel_operator.world import Failure, Missing, Pod, Table, Tunnel, Unread, World
 
@@ -60,7 +62,7 @@ _ORPHANED = "one belongs to a worker that is gone, until spec.workers.heartbeatT
 
 def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mapping[str, ConditionValue]:
     """A value for every condition type."""
-    degraded = _degraded(assessment, plan)
+    degraded = _degraded(world, assessment, plan)
     return {
         "Ready": _ready(world, assessment, plan, degraded),
         "Progressing": _progressing(plan),
@@ -120,7 +122,8 @@ def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> Condi
         return ConditionValue(None, Reason.UNKNOWN, "the tunnel could not be read")
     if world.tunnel.description.tunnel.stage == Stage.BASE:
         return ConditionValue(False, Reason.BASE_DATA_RUNNING, "existing rows are being copied")
-    if degraded.status:
+    # records that the policy left out are no fault of the flow, which goes on as the policy says
+    if degraded.status and degraded.reason is not Reason.RECORDS_REFUSED:
         # rows may well be copied: nothing of it can be seen
         status = None if degraded.reason is Reason.WORKERS_UNREACHABLE else False
         return ConditionValue(status, degraded.reason, degraded.message)
@@ -147,8 +150,8 @@ def _stalled(plan: Plan) -> ConditionValue:
     return ConditionValue(False, Reason.AS_EXPECTED)
 
 
-def _degraded(assessment: Assessment, plan: Plan) -> ConditionValue:
-    problem = plan.problem or assessment.degradation
+def _degraded(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
+    problem = plan.problem or assessment.degradation or find_refused(world)
     if problem is not None:
         return ConditionValue(True, problem.reason, problem.message)
     return ConditionValue(False, Reason.AS_EXPECTED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ots_tunnel.model import Stage
@@ -27,8 +28,9 @@ from ots_tunnel_operator.assess.verdict import verdict_document
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.report.condition_rules import decide_conditions
 from ots_tunnel_operator.report.conditions import build
+from ots_tunnel_operator.report.refusals import find_refusals
 from ots_tunnel_operator.times import parse_time, timestamp
-from ots_tunnel_operator.world import Missing, Pod, Table, Tunnel, World
+from ots_tunnel_operator.world import Missing, Pod, RefusedCount, Table, Tunnel, World
 
 Status = dict[str, Any]
 
@@ -40,7 +42,7 @@ OBSERVED = (*MARKS, "channels", "base", "lag", "throughput")
 def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
     """The whole status in camelCase; unknown fields are absent."""
     world = shown(of_recorded(world))
-    pods = tuple(pod for pod in world.pods if pod.is_alive)
+    pods, refusals = tuple(pod for pod in world.pods if pod.is_alive), find_refusals(world)
     status: Status = {
         "observedGeneration": world.resource.generation,
         "observedTime": timestamp(observed_time(world)),
@@ -57,7 +59,8 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
         "possibleGaps": gap_documents(assessment.gaps[:MAX_GAPS]) or None,
         "readUntil": assessment.read_mark.document() if assessment.read_mark is not None else None,
         "verdict": verdict_document(assessment.verdict) if assessment.verdict is not None else None,
-        "workers": [_worker(pod) for pod in sorted(pods, key=lambda pod: pod.name)[:MAX_WORKERS]],
+        "refused": refusals.document(),
+        "workers": [_worker(pod, refusals.counted) for pod in sorted(pods, key=lambda pod: pod.name)[:MAX_WORKERS]],
         "autoscaling": dict(assessment.scaling.document),
         "snapshot": _snapshot(world, assessment),
         "conditions": build(
@@ -208,8 +211,10 @@ def _throughput(world: World, assessment: Assessment, pods: tuple[Pod, ...]) -> 
     return status or None
 
 
-def _worker(pod: Pod) -> Status:
+def _worker(pod: Pod, refused: Mapping[str, RefusedCount]) -> Status:
     status: Status = {"name": pod.name, "ready": pod.ready}
+    if (count := refused.get(pod.name)) is not None and count.records:
+        status |= {"refusedRecords": count.records, "refusedKeys": count.keys}
     report = pod.report
     if report is None:
         return status

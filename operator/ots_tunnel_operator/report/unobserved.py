@@ -34,6 +34,7 @@ _RECORDS = frozenset(
         "tunnel",
         "destination",
         "possibleGaps",
+        "refused",
         "readUntil",
         "verdict",
         "snapshot",

@@ -36,6 +36,7 @@ def status(age: float = 0.0) -> WorkerStatus:
         stream.channel_id: ChannelView(stream, ChannelStatus.OPEN),
         base.channel_id: ChannelView(base, ChannelStatus.TERMINATED),
     }
+    made.tally = lambda: Tally(records_skipped=3, records_dead_lettered=2, keys_refused=2)
     made.possible_gaps = {stream.channel_id: Gap(1_700_000_000.0, 1_700_000_100.0)}
     return made
 
@@ -58,6 +59,7 @@ def test_the_document_is_what_the_operator_reads() -> None:
         "draining": False,
         "error": None,
         "completed": False,
+        "refused": {"records": 5, "keys": 2},
         "possibleGaps": [{"channel": "s", "from": "2023-11-14T22:13:20.000Z", "to": "2023-11-14T22:15:00.000Z"}],
         "channels": [
             {

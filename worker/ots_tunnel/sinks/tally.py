@@ -9,6 +9,9 @@ from typing import Self
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
+#: Most different keys of refused records that a worker tells apart: 8 bytes each, and as much for the set.
+MOST_KEYS = 10_000
+
 
 @dataclass(slots=True)
 class Tally:
@@ -22,12 +25,19 @@ class Tally:
     """Records that the sink refused for good and that were skipped."""
     records_dead_lettered: int = 0
     """Records that the sink refused for good and that became dead letters."""
+    keys_refused: int = 0
+    """Different keys of the records that the sink refused for good; those beyond MOST_KEYS are not counted."""
     cells_left_out: int = 0
     """Cells of excluded columns."""
     cells_expired: int = 0
     """Cells past the destination's lifetime."""
     write_retries: int = 0
     """Writes that were tried again."""
+
+    @property
+    def records_refused(self) -> int:
+        """Records that the sink refused for good, whatever became of them."""
+        return self.records_skipped + self.records_dead_lettered
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ots_tunnel_operator.plugin.ott import Ott
+from ots_tunnel_operator.plugin.text.spans import of
 from ots_tunnel_operator.plugin.why import commands
 from ots_tunnel_operator.plugin.why.capacity import capacity
 from ots_tunnel_operator.plugin.why.step import Step
@@ -112,6 +113,17 @@ def _incompatible(ott: Ott) -> list[Step]:
     return [Step("Change the options of the destination that the message names, or delete it: it is created anew.")]
 
 
+def _refused(ott: Ott) -> list[Step]:
+    count = ott.number("refused", "records") or 0
+    return [
+        Step("Read which records were refused, and why; repair the rows:", (commands.logs(ott, "worker"),)),
+        Step(
+            f"Then accept the {of(count, 'record')} so far; a further one is reported again:",
+            (commands.kubectl(ott, f"annotate ott {ott.name} --overwrite ots-tunnel.dev/accept-refused={count}"),),
+        ),
+    ]
+
+
 def _snapshot_failed(ott: Ott) -> list[Step]:
     delete = commands.kubectl(ott, f"delete sparkapplication {ott.name}-snapshot")
     return [
@@ -182,5 +194,6 @@ REMEDIES: Mapping[str, Remedy] = {
     Reason.WORKERS_FAILING: _logs("Read the log of the pod in the message, and correct the cause:"),
     Reason.WORKERS_UNREACHABLE: _logs("Let the operator reach the pods (NetworkPolicy, service mesh). Their log:"),
     Reason.NOT_PROGRESSING: _logs("Check that the worker of the message reaches source and sink. Its log:"),
+    Reason.RECORDS_REFUSED: _refused,
     Reason.CHANNEL_ERRORS: _logs("Read the log of the worker; the channel resumes when it can:"),
 }

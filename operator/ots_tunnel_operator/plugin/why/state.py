@@ -108,6 +108,7 @@ def _figures(ott: Ott, now: float) -> Iterator[str]:
     yield from _lag(ott, now)
     yield from _scaling(ott)
     yield from _retention(ott)
+    yield from _refused(ott, now)
 
 
 def _base(ott: Ott) -> Iterator[str]:
@@ -189,6 +190,16 @@ def _retention(ott: Ott) -> Iterator[str]:
         yield (
             f"Changes that are not consumed use {used} % of the {words(kept)} for which the table keeps them; "
             "at 100 % they are lost."
+        )
+
+
+def _refused(ott: Ott, now: float) -> Iterator[str]:
+    records, keys = ott.number("refused", "records"), ott.number("refused", "keys")
+    last = ott.time("refused", "lastTime")
+    if records and keys is not None and last is not None:
+        yield (
+            f"The sink refused {of(records, 'record')} of {of(keys, 'key')} for good, the last {words(now - last)} "
+            "ago; they were left out."
         )
 
 

@@ -110,6 +110,7 @@ def test_fields_that_may_be_unknown_are_optional() -> None:
         ".status.lag.slowest[]": ["id", "type"],
         ".status.possibleGaps[]": ["channel", "from", "to", "foundBy"],
         ".status.readUntil": ["tunnelId", "time"],
+        ".status.refused": ["records", "keys", "lastTime"],
         ".status.verdict": ["reason"],
         ".status.workers[]": ["name"],
     }

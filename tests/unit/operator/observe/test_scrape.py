@@ -13,7 +13,7 @@ from aiohttp import web
 from ots_tunnel_operator import names
 from ots_tunnel_operator.observe import scrape as scrape_module
 from ots_tunnel_operator.observe.scrape import scrape
-from ots_tunnel_operator.world import Pod, ReportedGap
+from ots_tunnel_operator.world import Pod, RefusedCount, ReportedGap
 from tests.support.operator.worlds import recorded, resource
 
 REPORT = b"""{"clientId": "01234567-pod-1", "time": "2026-01-01T00:00:00Z", "rowsPerSecond": 12.5, "busyPercent": 40,
@@ -74,6 +74,16 @@ async def test_a_worker_reports_its_possible_gaps(worker: Worker) -> None:
     assert found.report.gaps == (ReportedGap("c", 1.5, 9.0),)
 
 
+async def test_a_worker_reports_what_was_refused_and_an_elder_one_nothing(worker: Worker) -> None:
+    [elder] = await scraped(pod())
+    worker.body = REPORT.replace(b'"channels"', b'"refused": {"records": 5, "keys": 2}, "channels"')
+    [found] = await scraped(pod())
+
+    assert elder.report is not None
+    assert found.report is not None
+    assert (elder.report.refused, found.report.refused) == (None, RefusedCount(5, 2))
+
+
 async def test_a_pod_that_does_not_run_is_not_asked(worker: Worker) -> None:
     found = await scraped(pod(phase="Pending"), pod(ip=""))
 
@@ -90,8 +100,9 @@ async def test_a_pod_that_does_not_run_is_not_asked(worker: Worker) -> None:
         (200, b"[]"),
         (200, REPORT.replace(b"12.5", b"[]")),
         (200, TIMELESS),
+        (200, REPORT.replace(b'"channels"', b'"refused": {"records": 5}, "channels"')),
     ],
-    ids=["error", "no JSON", "empty", "a list", "wrong type", "a gap without times"],
+    ids=["error", "no JSON", "empty", "a list", "wrong type", "a gap without times", "a count without keys"],
 )
 async def test_an_answer_of_another_form_is_no_report(worker: Worker, status: int, body: bytes) -> None:
     worker.status, worker.body = status, body

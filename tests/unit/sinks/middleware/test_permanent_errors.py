@@ -18,6 +18,7 @@ from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate, all_confirme
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.settings import FileSettings
+from ots_tunnel.sinks.middleware import permanent_errors
 from ots_tunnel.sinks.middleware.base import AtOnce, behind
 from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
 from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink, Tolerant
@@ -83,6 +84,22 @@ async def test_refused_records_are_skipped_and_counted(caplog: pytest.LogCapture
     assert sink.tally().records_skipped == 2
     (entry,) = caplog.records
     assert (entry.__dict__["records"], entry.__dict__["key"]) == (2, "pk=1")
+
+
+async def test_different_keys_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    skipping, lettering = behind(Tolerant(), Picky()), LetteringSink(AtOnce(Picky()), letters_in(tmp_path))
+    await skipping.begin(CHANNEL, KIND, Token("t"))
+    await lettering.begin(CHANNEL, KIND, Token("t"))
+
+    for numbers in ((1, 2, 3), (3, 1), (2,)):
+        await skipping.write(batch(*numbers), OpenGuard())
+        await asyncio.wait_for(await lettering.take(batch(*numbers), OpenGuard()), 10)
+
+    assert (skipping.tally().records_refused, skipping.tally().keys_refused) == (4, 2)
+    assert (lettering.tally().records_refused, lettering.tally().keys_refused) == (4, 2)
+    monkeypatch.setattr(permanent_errors, "MOST_KEYS", 3)
+    await skipping.write(batch(5, 7, 9), OpenGuard())
+    assert (skipping.tally().records_refused, skipping.tally().keys_refused) == (7, 3)
 
 
 async def test_a_batch_is_confirmed_when_its_dead_letters_are_stored(tmp_path: Path) -> None:

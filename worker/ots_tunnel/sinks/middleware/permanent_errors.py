@@ -19,7 +19,7 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation, DeadLetter, Deferred, all_confirmed
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.middleware.base import Middleware, Wrapping
-from ots_tunnel.sinks.tally import Tally
+from ots_tunnel.sinks.tally import MOST_KEYS, Tally
 
 if TYPE_CHECKING:
     from ots_tunnel.sinks.middleware.dead_letters import DeadLetters
@@ -54,11 +54,26 @@ class Refused:
         return list(self._letters.values())
 
 
+class RefusedKeys:
+    """Counts the different keys of refused records, by their hashes, up to MOST_KEYS."""
+
+    def __init__(self) -> None:
+        self._hashes: set[int] = set()
+
+    def add(self, letters: Sequence[DeadLetter]) -> int:
+        """Take refused records; the number of different keys so far."""
+        for letter in letters:
+            if len(self._hashes) < MOST_KEYS:
+                self._hashes.add(hash(letter.record.key))
+        return len(self._hashes)
+
+
 class Tolerant(Middleware):
     """Skips the records that the sink refuses."""
 
     def __init__(self) -> None:
         self._tally = Tally()
+        self._keys = RefusedKeys()
 
     def __repr__(self) -> str:
         return "Tolerant()"
@@ -69,6 +84,7 @@ class Tolerant(Middleware):
         yield replace(batch, on_refused=refused.add)
         if letters := refused.taken():
             self._tally.records_skipped += len(letters)
+            self._tally.keys_refused = self._keys.add(letters)
             _warn("refused records are skipped", batch, letters)
 
     def tally(self) -> Tally:
@@ -89,6 +105,7 @@ class LetteringSink(Wrapping[Deferred], Deferred):
         #: Channels that have not written a batch since `begin`.
         self._begun: set[ChannelId] = set()
         self._tally = Tally()
+        self._keys = RefusedKeys()
 
     def __repr__(self) -> str:
         return f"LetteringSink({self._sink!r}, {self._letters!r})"
@@ -115,6 +132,7 @@ class LetteringSink(Wrapping[Deferred], Deferred):
         _warn("refused records become dead letters", batch, letters)
         lettered = await self._letters.write(batch, letters, guard)
         self._tally.records_dead_lettered += len(letters)
+        self._tally.keys_refused = self._keys.add(letters)
         return all_confirmed([stored, lettered])
 
     async def pass_over(self, batch: Batch, guard: Guard) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from ots_tunnel.model import ChannelId
 from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState, after
 from ots_tunnel.protocol.possible_gap import Gap
+from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.worker.pages.budget import ByteBudget
 from ots_tunnel.worker.status.channel_view import ChannelView, channel_document
 from ots_tunnel.worker.status.iso_time import iso_time
@@ -45,6 +46,8 @@ class WorkerStatus:
         #: The last gap of each channel, also of those that another client has meanwhile.
         self.possible_gaps: dict[ChannelId, Gap] = {}
         self.budget: ByteBudget | None = None
+        #: The sink's counts.
+        self.tally: Callable[[], Tally] = Tally
         self.metrics = metrics
         self.wall = wall
         self._rows = Rate(lambda: metrics.rows_total, clock)
@@ -79,6 +82,7 @@ class WorkerStatus:
     def document(self) -> dict[str, Any]:
         """The answer of `/channels`."""
         now, rate, busy = self.wall(), self._rows.sample(), self.busy_ratio()
+        tally = self.tally()
         return {
             "tunnelId": self.tunnel_id,
             "state": self.state.value,
@@ -94,6 +98,7 @@ class WorkerStatus:
             "draining": self.draining,
             "error": self.error,
             "completed": self.completed,
+            "refused": {"records": tally.records_refused, "keys": tally.keys_refused},
             "possibleGaps": [gap_document(*found) for found in sorted(self.possible_gaps.items())],
             "channels": [channel_document(view, now) for _, view in sorted(self.channels.items())],
         }

@@ -1,0 +1,93 @@
+"""Records that the sink refused for good and that were left out, counted over all workers there ever were. Pure.
+
+Theory of operation
+-------------------
+A worker counts since the start of its process (docs/architecture.md rule 17). status.refused has the sum; beside it
+status.workers has, for each pod, the count that is in the sum already. Both are written at once, so an operator that
+starts again adds nothing twice.
+
+    a pod's count grew     the difference is added
+    a pod's count fell     its process has started again: the whole count is added
+    a pod did not answer   what is in the sum of its count is kept for the next answer
+
+Example: a worker has refused 5 records, and the sum is 5. Its container ends after 2 more that no look has seen, starts
+again and refuses the last 4 again: it tells 4, and the sum is 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ots_tunnel_operator import names
+from ots_tunnel_operator.api.status import MAX_WORKERS
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.world import Pod, RefusedCount, World
+
+_NONE = RefusedCount()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """What was refused.
+
+    Args:
+        total: over all workers.
+        last_time: at which the sum grew last, as RFC 3339.
+        counted: name of a pod -> what of its count is in the sum.
+    """
+
+    total: RefusedCount = _NONE
+    last_time: str = ""
+    counted: Mapping[str, RefusedCount] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any] | None:
+        """The value of status.refused; None where nothing was refused."""
+        if not self.total.records:
+            return None
+        return {"records": self.total.records, "keys": self.total.keys, "lastTime": self.last_time}
+
+
+def find_refusals(world: World) -> Refusals:
+    """What was refused until this look."""
+    status = world.resource.status
+    recorded = status.get("refused") or {}
+    records, keys = int(recorded.get("records") or 0), int(recorded.get("keys") or 0)
+    before = {item["name"]: _count(item) for item in status.get("workers") or ()}
+    counted: dict[str, RefusedCount] = {}
+    alive = sorted((pod for pod in world.pods if pod.is_alive), key=lambda pod: pod.name)
+    # a pod that the status does not list has no place for its count: it would be added in every look
+    for pod in alive[:MAX_WORKERS]:
+        known = before.get(pod.name, _NONE)
+        told = _told(pod, known)
+        if told.records < known.records:
+            known = _NONE
+        records += told.records - known.records
+        keys += max(0, told.keys - known.keys)
+        counted[pod.name] = told
+    has_grown = records > int(recorded.get("records") or 0)
+    last = timestamp(world.now) if has_grown else str(recorded.get("lastTime") or "")
+    return Refusals(RefusedCount(records, keys), last, counted)
+
+
+def find_refused(world: World) -> Problem | None:
+    """Records that were left out and that nobody has accepted yet."""
+    accepted = world.resource.object.metadata.annotations.get(names.ANNOTATION_ACCEPT_REFUSED, "")
+    if find_refusals(world).total.records <= (int(accepted) if accepted.isdecimal() else 0):
+        return None
+    return Problem(
+        Reason.RECORDS_REFUSED,
+        "the sink refused records for good, and delivery.onPermanentError left them out, so that rows may be there in "
+        "part: status.refused counts them, and the workers' log names keys (action records_refused); repair the rows, "
+        f"then set the annotation {names.ANNOTATION_ACCEPT_REFUSED} to the number in status.refused.records",
+    )
+
+
+def _told(pod: Pod, known: RefusedCount) -> RefusedCount:
+    return known if pod.report is None or pod.report.refused is None else pod.report.refused
+
+
+def _count(item: Mapping[str, Any]) -> RefusedCount:
+    return RefusedCount(int(item.get("refusedRecords") or 0), int(item.get("refusedKeys") or 0))
