@@ -8,6 +8,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,11 @@ SILENCE = 6.0
 
 
 @contextmanager
-def operator_process(api: ApiServer, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def operator_process(api: ApiServer, log: Path, *more: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run the operator outside of the cluster; it must end by SIGTERM within seconds."""
     command = module("ots_tunnel_operator", "run", "--namespace", NAMESPACE, "--http-host", "127.0.0.1")
     options = ["--http-port", "0", "--poll-seconds", "0.5", "--status-seconds", "1", "--worker-image", "worker:1"]
-    options += ["--console-port", "0"]
+    options += ["--console-port", "0", *more]
     environment = inherited_environment(KUBECONFIG=str(api.kubeconfig))
     with log.open("wb") as output:
         process = subprocess.Popen([*command, *options], env=environment, stdout=output, stderr=output)
@@ -43,6 +44,24 @@ def operator_process(api: ApiServer, log: Path) -> Iterator[subprocess.Popen[byt
         finally:
             process.terminate()
             assert process.wait(30) == 0, log.read_text()
+
+
+def test_a_replica_that_stands_by_says_for_whom_on_its_console(api_server: ApiServer, tmp_path: Path) -> None:
+    api, namespace, now = api_server, "stands-by", datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    api.must("create", "namespace", namespace)
+    held = {"holderIdentity": "operator-6f5d_0c4e", "leaseDurationSeconds": 3600, "acquireTime": now, "renewTime": now}
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": held}
+    lease["metadata"] = {"name": "shared", "namespace": namespace}
+    api.must("create", "-f", "-", document=lease)
+    log = tmp_path / "operator.log"
+
+    with operator_process(api, log, "--lease-namespace", namespace, "--lease-name", "shared"):
+        wait_until(lambda: '"standing_by"' in log.read_text(), PATIENCE, "it stands by")
+        shown = wait_until(lambda: (found := console(log))["holder"] and found, PATIENCE, "it knows the holder")
+
+    assert (shown["leads"], shown["holder"], shown["namespace"]) == (False, "operator-6f5d", namespace)
+    assert shown["state"] == "standing by for operator-6f5d_0c4e"
+    assert shown["objects"] is None
 
 
 def console(log: Path) -> dict[str, Any]:

@@ -121,13 +121,13 @@ def _percent(number: int | None) -> str:
 
 
 def cause(ott: Ott) -> str:
-    """Why it is not ready, or what is on its way; empty where nothing is."""
+    """Why it is not ready or degraded, or what is on its way; empty where nothing is."""
     if ott.deleted is not None:
         return "Deleting"
     if not ott.conditions:
         return "no operator has looked at it yet"
     ready = ott.condition("Ready")
-    if ready.is_true:
+    if ready.is_true and ott.problem is None:
         rolling = ott.condition("Progressing")
         return rolling.reason if rolling.is_true else ""
     problem = ott.problem or ready

@@ -442,6 +442,6 @@ async def test_a_thousand_objects_are_shown_quickly(tmp_path: Path) -> None:
             took[key] = await page.value(TIMED.replace("ACT", act))
         assert len(await page.value(ROWS)) == 50
         (REPORTS / "console-times.json").write_text(json.dumps(took))
-        # 20 to 150 ms where nothing else runs
+        # 0.3 s of CPU time for another order of 1,000 lines, 0.04 s for a filter
         assert max(took.values()) < 3000, took
         assert page.complaints == []

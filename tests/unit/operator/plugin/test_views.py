@@ -18,7 +18,7 @@ from ots_tunnel_operator.plugin.text.screen import Screen
 from ots_tunnel_operator.plugin.why.view import why_lines
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.report.conditions import ConditionValue, build
-from tests.support.operator.plugin_objects import NOW, STATES, body, healthy, late, reports, unreachable
+from tests.support.operator.plugin_objects import NOW, STATES, body, conditions, healthy, late, reports, unreachable
 
 FOLDER = Path(__file__).parents[3] / "golden" / "plugin"
 WIDE, NARROW = Screen(), Screen(width=60, blocks=False)
@@ -171,3 +171,22 @@ def test_why_names_every_sink(sink: dict[str, object], shown: str) -> None:
 def test_no_objects() -> None:
     assert fleet_lines([], WIDE, NOW) == ["no objects"]
     assert fleet_frame([], Course(), WIDE, NOW, everywhere=True) == ["no objects"]
+
+
+def test_records_that_were_left_out_are_told_although_it_is_ready() -> None:
+    message = "the sink refused records for good, and delivery.onPermanentError left them out"
+    found = body()
+    found["status"] |= {
+        "refused": {"records": 17, "keys": 3, "lastTime": "2026-11-20T08:05:30Z"},
+        "conditions": conditions(Degraded=("True", "RecordsRefused", message)),
+    }
+    ott = Ott(found)
+
+    lines = why_lines(ott, WIDE, NOW)
+
+    assert f"RecordsRefused: {message}" in fleet_lines([ott], WIDE, NOW)[1]
+    assert by_trouble(late()) < by_trouble(ott) < by_trouble(healthy())
+    said = " ".join(" ".join(lines).split())
+    assert "Degraded is True (RecordsRefused for 5 min)" in said
+    assert "The sink refused 17 records of 3 keys for good, the last 10 min ago; they were left out." in said
+    assert "    kubectl -n shop annotate ott orders-copy --overwrite ots-tunnel.dev/accept-refused=17" in lines
