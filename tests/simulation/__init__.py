@@ -30,6 +30,7 @@ simulated network. The same seed gives the same story, byte by byte (`Outcome.di
     replicate     users run the command, stop it, repeat it, and have to be refused
     fleet         Kubernetes: a model of the API server, controllers and kubelet; the real operator in kopf's role
     spark         a fleet whose existing rows a model of Spark copies, with the real record of progress
+    replicas      a fleet whose operator has two replicas with the real leader election, of which one works
 
 A story: tables and tunnel are made, pods start, writers write while faults happen. No fault begins after three quarters
 of the length (of a fleet four fifths, or around the end time), and some last beyond the end of the writers. When they

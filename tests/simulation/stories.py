@@ -4,6 +4,7 @@ data path   a tunnel, workers and a destination (`region`); written `17`
 fleet       Kubernetes with the operator above them (`fleet`); written `fleet:17`
 files       workers that publish files on a disk (`files`); written `files:17`
 spark       a fleet whose existing rows Spark copies (`spark`); written `spark:17`
+replicas    a fleet whose operator has two replicas (`replicas`); written `replicas:17`
 replicate   users who copy a table by `ots-tunnel replicate` (`replicate`); written `replicate:17`
 """
 
@@ -19,6 +20,8 @@ from tests.simulation.files.scenario import FilesScenario
 from tests.simulation.fleet.fleet import Fleet
 from tests.simulation.fleet.scenario import FleetScenario
 from tests.simulation.region import Region
+from tests.simulation.replicas.fleet import ReplicatedFleet
+from tests.simulation.replicas.scenario import ReplicatedScenario
 from tests.simulation.replicate.region import ReplicateRegion
 from tests.simulation.replicate.scenario import ReplicateScenario
 from tests.simulation.scenario import Scenario
@@ -26,7 +29,7 @@ from tests.simulation.spark.fleet import SparkFleet
 from tests.simulation.spark.scenario import SparkScenario
 from tests.simulation.telling import Outcome, tell_out
 
-KINDS = (Scenario, FleetScenario, FilesScenario, ReplicateScenario, SparkScenario)
+KINDS = (Scenario, FleetScenario, FilesScenario, ReplicateScenario, SparkScenario, ReplicatedScenario)
 AnyScenario = Scenario | FleetScenario
 
 
@@ -43,6 +46,8 @@ def load(what: str) -> AnyScenario:
 
 def tell_here(scenario: AnyScenario, keep_story: bool = False) -> Outcome:
     """Run a scenario in this process; see `tell_out`."""
+    if isinstance(scenario, ReplicatedScenario):
+        return tell_out(ReplicatedFleet, scenario, keep_story)
     if isinstance(scenario, SparkScenario):
         return tell_out(SparkFleet, scenario, keep_story)
     if isinstance(scenario, FleetScenario):

@@ -13,4 +13,5 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "files": ("files:",),
     "replicate": ("replicate:",),
     "spark": ("spark:",),
+    "replicas": ("replicas:",),
 }

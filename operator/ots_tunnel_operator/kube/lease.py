@@ -14,16 +14,18 @@ without end, ready and silent: what they serve has no operator. They say so.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator import names
 from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import LEASE
 from ots_tunnel_operator.log_actions import LogAction
 
@@ -57,6 +59,7 @@ class Lease:
         tick: called before every attempt of a follower, which counts as alive while it waits.
         still: seconds since the working loop last ran; read only while this candidate leads.
         serves: the namespaces that the candidate serves, in words.
+        connect: makes a connection to the API server for this candidate alone; None takes the pod's own.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class Lease:
         tick: Callable[[], None],
         still: Callable[[], float],
         serves: str,
+        connect: Callable[[], Awaitable[Cluster]] | None = None,
     ) -> None:
         self._namespace = namespace
         self._name = name
@@ -75,6 +79,7 @@ class Lease:
         self._tick = tick
         self._still = still
         self._serves = serves
+        self._connect = connect
         self._holder = ("", "")
         self._renewed = now()
         self._seen: tuple[str, float] = ("", 0.0)
@@ -82,7 +87,8 @@ class Lease:
         self.lost = threading.Event()
         self._lock = threading.Lock()
         self._listener: Callable[[], None] | None = None
-        self._stop = threading.Event()
+        self._is_stopping = False
+        self._end: Callable[[], object] | None = None
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
 
     def __repr__(self) -> str:
@@ -109,12 +115,23 @@ class Lease:
 
     def stop(self) -> None:
         """Release the lease and end the thread."""
-        self._stop.set()
+        self.let_go()
         self._thread.join(timeout=RENEW_SECONDS)
 
-    def _run(self) -> None:
+    def let_go(self) -> None:
+        """Ask the candidate to release the lease and end."""
+        with self._lock:
+            self._is_stopping = True
+            end = self._end
+        if end is not None:
+            # its event loop may have ended by itself
+            with contextlib.suppress(RuntimeError):
+                end()
+
+    async def compete(self) -> None:
+        """Compete for the lease and hold it until it is lost, or released by `stop`; `start` runs this in a thread."""
         try:
-            asyncio.run(self._compete())
+            await self._compete()
         except ConfigError as error:
             logger.error(
                 "no leader election",
@@ -127,10 +144,17 @@ class Lease:
             if listener is not None:
                 listener()
 
+    def _run(self) -> None:
+        asyncio.run(self.compete())
+
     async def _compete(self) -> None:
-        kube = await Kube.connect()
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+        with self._lock:
+            self._end = lambda: loop.call_soon_threadsafe(stop.set)
+            is_stopping = self._is_stopping
+        kube = await (self._connect or Kube.connect)()
         try:
-            while not self._stop.is_set():
+            while not (is_stopping or stop.is_set()):
                 began = now()
                 left = self._renewed + RENEW_SECONDS - began if self.leading.is_set() else RENEW_SECONDS
                 if self._may_try(left) and await self._try(kube, min(left, RENEW_SECONDS / 2)):
@@ -146,7 +170,8 @@ class Lease:
                 pause = RETRY_SECONDS
                 if self.leading.is_set():
                     pause = max(0.0, min(pause, self._renewed + RENEW_SECONDS - now()))
-                await asyncio.to_thread(self._stop.wait, pause)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), pause)
             if self.leading.is_set():
                 await self._release(kube)
         finally:
@@ -166,7 +191,7 @@ class Lease:
         # a process that was suspended for longer does not take back what another may hold
         return left > 0
 
-    async def _try(self, kube: Kube, seconds: float) -> bool:
+    async def _try(self, kube: Cluster, seconds: float) -> bool:
         """Take or renew the lease; False where another candidate holds it or the API server did not answer in time."""
         try:
             async with asyncio.timeout(seconds):
@@ -225,7 +250,7 @@ class Lease:
             )
 
     def _manifest(self, spec: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        now = datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         mine = spec.get("holderIdentity") == self._identity
         kept: dict[str, Any] = dict(metadata) if metadata else {"name": self._name, "namespace": self._namespace}
         annotations = kept.get("annotations") or {}
@@ -243,7 +268,7 @@ class Lease:
             },
         }
 
-    async def _release(self, kube: Kube) -> None:
+    async def _release(self, kube: Cluster) -> None:
         """Mark the lease as free, so that a follower takes it at once."""
         try:
             found = await kube.get(LEASE, self._namespace, self._name)

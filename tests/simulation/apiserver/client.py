@@ -48,14 +48,20 @@ class ModelCluster:
 
     Args:
         fate: decides what becomes of a request.
+        may_write: asked right before every write, as by the real client; None allows all.
     """
 
     def __init__(
-        self, api: Api, watches: Watches | None = None, fate: Callable[[Request], Fate] = lambda request: Fate()
+        self,
+        api: Api,
+        watches: Watches | None = None,
+        fate: Callable[[Request], Fate] = lambda request: Fate(),
+        may_write: Callable[[], bool] | None = None,
     ) -> None:
         self._api = api
         self._watches = watches or Watches(api.store, lambda: 0.0, lambda: 300.0)
         self._fate = fate
+        self._may_write = may_write
         self._is_closed = False
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
@@ -140,6 +146,8 @@ class ModelCluster:
     async def _call(self, request: Request) -> Manifest:
         if self._is_closed:
             raise RuntimeError("Session is closed")
+        if request.method != "GET" and self._may_write is not None and not self._may_write():
+            raise KubeError(0, "NotLeading", f"{request.method} {request.path}: the lease is not held")
         # the body as it is now: the caller may change it while the request is under way
         request = replace(request, body=copied(request.body))
         fate = self._fate(request)

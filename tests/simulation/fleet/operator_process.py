@@ -74,8 +74,11 @@ class OperatorProcess:
         name = f"{self.name}.{self._starts}"
         self.process = Process(self._loop, name, random.Random(f"{self._seed}:{name}"), machine=self.name)
         self.processes.append(self.process)
-        self._story.tell(name, "leads")
-        self.process.start(self._run(self.process))
+        self._begin(self.process)
+
+    def _begin(self, process: Process) -> None:
+        self._story.tell(process.name, "leads")
+        process.start(self._run(process))
 
     def oldest_pass(self) -> float:
         """Seconds since the last pass over the object that has waited longest, as the probe sees it."""
@@ -105,10 +108,11 @@ class OperatorProcess:
         if self.process is process:
             self.kill(away)
 
-    async def _run(self, process: Process) -> None:
+    async def _run(self, process: Process, may_write: Callable[[], bool] | None = None) -> None:
         self.metrics = OperatorMetrics()
         settings = Settings(worker_image="worker:1", spark_image="spark:1", lease=self.lease)
-        runtime = Runtime(settings, self.metrics, entropy=random.Random(process.chance.random()))
+        entropy = random.Random(process.chance.random())
+        runtime = Runtime(settings, self.metrics, entropy=entropy, may_write=may_write)
         cluster = self._cluster()
         await runtime.open(cluster, session=self._reports)
         self._runtime = runtime
