@@ -2,6 +2,7 @@
 # apionly.sh up|down DIR: etcd, API server and controller manager on 127.0.0.1; no root, no node, so pods stay Pending.
 # Validation, CEL, server-side apply, garbage collection and RBAC are real; Deployments create Pods. Ready in 3-4 s.
 # It chooses free ports at start, so that any number can run, each with a separate DIR, which `down` removes.
+# API_SERVER_FLAGS are further flags of the API server; the last one of a name counts.
 # `up` prints one line for eval: PATH and KUBECONFIG (DIR/kubeconfig). Writes are in DIR/audit.log, logs in DIR/*.log.
 set -euo pipefail
 HERE=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
@@ -59,7 +60,8 @@ print(*(s.getsockname()[1] for s in taken))')
     --service-cluster-ip-range 10.240.0.0/20 --token-auth-file "$DIR/tokens.csv" --authorization-mode RBAC \
     --service-account-issuer https://kubernetes.default.svc \
     --service-account-key-file "$DIR/service-accounts.key" --service-account-signing-key-file "$DIR/service-accounts.key" \
-    --audit-policy-file "$HERE/audit-policy.yaml" --audit-log-path "$DIR/audit.log" --audit-log-maxsize 1000
+    --audit-policy-file "$HERE/audit-policy.yaml" --audit-log-path "$DIR/audit.log" --audit-log-maxsize 1000 \
+    ${API_SERVER_FLAGS:-}
   cat >"$DIR/kubeconfig" <<YAML
 apiVersion: v1
 kind: Config

@@ -64,11 +64,13 @@ class ApiServer:
 
 
 @contextmanager
-def running_api_server(directory: Path) -> Iterator[ApiServer]:
-    """An API server with a folder of its own, stopped at the end of the block."""
+def running_api_server(directory: Path, *flags: str) -> Iterator[ApiServer]:
+    """An API server with a folder of its own, stopped at the end of the block; `flags` are further ones of it."""
+    environment = {**os.environ, "API_SERVER_FLAGS": " ".join(flags)}
     with (directory.parent / f"{directory.name}.log").open("w") as log:
         try:
-            subprocess.run([str(SCRIPT), "up", str(directory)], check=True, stdout=log, stderr=log, timeout=120)
+            up = [str(SCRIPT), "up", str(directory)]
+            subprocess.run(up, check=True, env=environment, stdout=log, stderr=log, timeout=120)
             yield ApiServer(directory / "kubeconfig")
         finally:
             subprocess.run([str(SCRIPT), "down", str(directory)], check=True, stdout=log, stderr=log, timeout=60)
