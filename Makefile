@@ -99,4 +99,5 @@ docs: setup ## Check the documents: generated parts, links, citations, commands,
 generate: setup ## Write the generated files: protobuf code, CRD, parts of the documents
 	@$(UV) run --isolated --no-project --python 3.11 --with grpcio-tools==1.62.3 --with 'setuptools<81' python tests/golden/generate_proto.py
 	@$(RUN) python -m ots_tunnel_operator.api.crd
+	@$(RUN) python -m tests.chart.values_schema
 	@$(RUN) python -m tests.docs.fill

@@ -23,6 +23,8 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.console.console import Console
 from ots_tunnel_operator.console.server import ConsoleServer
 from ots_tunnel_operator.handlers import register
+from ots_tunnel_operator.installation import Finding, check_installation
+from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.lease import Lease
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.metrics import OperatorMetrics
@@ -64,6 +66,23 @@ def main() -> None:
     default="IfNotPresent",
     show_default=True,
     help="Pull policy of worker and Spark pods.",
+)
+@click.option(
+    "--worker-pull-secret",
+    "worker_pull_secrets",
+    multiple=True,
+    help="Secret with which the image of worker pods is pulled, in the namespace of each object; repeatable.",
+)
+@click.option(
+    "--worker-budgets/--no-worker-budgets",
+    default=True,
+    show_default=True,
+    help="Make a PodDisruptionBudget for the workers of each object; those that exist stay.",
+)
+@click.option(
+    "--cluster-assigns-user",
+    is_flag=True,
+    help="Leave user and group of worker pods to the cluster, as OpenShift wants it.",
 )
 @click.option(
     "--poll-seconds",
@@ -122,6 +141,9 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     worker_image: str,
     spark_image: str,
     image_pull_policy: str,
+    worker_pull_secrets: tuple[str, ...],
+    worker_budgets: bool,
+    cluster_assigns_user: bool,
     poll_seconds: float,
     status_seconds: float,
     http_host: str,
@@ -140,6 +162,9 @@ def run(  # noqa: PLR0913 - click gives one argument per option
         worker_image=worker_image,
         spark_image=spark_image,
         image_pull_policy=image_pull_policy,
+        worker_pull_secrets=worker_pull_secrets,
+        worker_budgets=worker_budgets,
+        cluster_assigns_user=cluster_assigns_user,
         poll_seconds=poll_seconds,
         status_seconds=status_seconds,
         lease=f"{lease_namespace}/{lease_name}" if lease_namespace else "",
@@ -160,6 +185,33 @@ def run(  # noqa: PLR0913 - click gives one argument per option
             click.echo(f"ots-tunnel-operator: {error}", err=True)
             code = 2
     end(code)
+
+
+@main.command(
+    epilog="""Example:
+
+    \b
+      ots-tunnel-operator check --namespace ots-tunnel-system --url http://ots-tunnel-operator-metrics:8080"""
+)
+@click.option("--namespace", required=True, help="Namespace of the dry runs; nothing is stored.")
+@click.option("--url", default="", help="Address of the operator's probes and metrics; without it they are left out.")
+def check(namespace: str, url: str) -> None:
+    """Look whether an installation works, as `helm test` does; the exit code is 1 when something is wrong."""
+    try:
+        findings = asyncio.run(_check(namespace, url))
+    except ConfigError as error:
+        raise click.ClickException(str(error)) from error
+    for finding in findings:
+        click.echo(str(finding))
+    sys.exit(int(any(finding.wrong for finding in findings)))
+
+
+async def _check(namespace: str, url: str) -> list[Finding]:
+    kube = await Kube.connect()
+    try:
+        return await check_installation(kube, namespace, url)
+    finally:
+        await kube.close()
 
 
 def end(code: int) -> NoReturn:

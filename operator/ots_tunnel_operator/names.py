@@ -68,6 +68,11 @@ def deployment_name(name: str) -> str:
     return name
 
 
+def workers_name(name: str) -> str:
+    """Name of the workers' ServiceAccount and PodDisruptionBudget."""
+    return f"{name}-workers"
+
+
 def config_name(name: str) -> str:
     """Name of the ConfigMap with the worker's document."""
     return f"{name}-config"

@@ -15,6 +15,12 @@ class Settings:
     """Image of Spark pods where spec.spark.image is empty."""
     image_pull_policy: str = "IfNotPresent"
     """Pull policy of every pod the operator renders."""
+    worker_pull_secrets: tuple[str, ...] = ()
+    """Secrets, in the namespace of each object, with which the image of worker pods is pulled."""
+    worker_budgets: bool = True
+    """Whether the workers of each object get a PodDisruptionBudget."""
+    cluster_assigns_user: bool = False
+    """Whether user and group of worker pods are left to the cluster, as OpenShift wants it."""
     lease: str = ""
     """Lease of the leader election as namespace/name, which claims name; empty without election."""
     poll_seconds: float = 15.0

@@ -19,6 +19,8 @@ from tests.support.lacking import lack
 #: API group, resource and verb.
 Right = tuple[str, str, str]
 CHART = ROOT / "charts" / "ots-tunnel-operator"
+#: Values that render everything.
+EVERYTHING = Path(__file__).parent / "everything.yaml"
 #: Runs promtool with arguments.
 Promtool = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -35,10 +37,22 @@ class Helm:
         command = [str(self.program), *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
-    def template(self, *settings: str) -> list[dict[str, Any]]:
-        """Render the chart and return its objects; a setting is `key=json`."""
-        sets = [part for setting in settings for part in ("--set-json", setting)]
-        done = self.run("template", "ott", str(CHART), "--namespace", "ots", "--kube-version", "1.34", *sets)
+    def template(
+        self, *settings: str, values: Path | None = None, kinds: str = "", tests: bool = False
+    ) -> list[dict[str, Any]]:
+        """Render the chart and return its objects.
+
+        Args:
+            settings: values as `key=json`.
+            values: a file with values.
+            kinds: an API version that the cluster has besides its own.
+            tests: with what `helm test` runs.
+        """
+        options = [part for setting in settings for part in ("--set-json", setting)]
+        options += ["--values", str(values)] if values else []
+        options += ["--api-versions", kinds] if kinds else []
+        options += [] if tests else ["--skip-tests"]
+        done = self.run("template", "ott", str(CHART), "--namespace", "ots", "--kube-version", "1.34", *options)
         assert done.returncode == 0, done.stderr
         return [document for document in yaml.safe_load_all(done.stdout) if document]
 

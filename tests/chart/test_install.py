@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from ots_tunnel_operator.manifests import spark_rights, worker_deployment, worker_document
+from ots_tunnel_operator.manifests import (
+    spark_rights,
+    worker_account,
+    worker_deployment,
+    worker_document,
+    worker_spread,
+)
 from tests.chart.conftest import CHART, Helm
 from tests.support.kube.api_server import ApiServer
 from tests.support.operator.objects import tunnel_object
@@ -49,6 +55,8 @@ def test_the_operator_applies_what_it_renders(installed: ApiServer) -> None:
 
     for first, second in (
         (worker_document.config_map(obj, config), worker_document.config_map(obj, changed)),
+        (worker_account.service_account(obj), worker_account.service_account(obj, ("pull",))),
+        (worker_spread.disruption_budget(obj), worker_spread.disruption_budget(obj)),
         (
             worker_deployment.deployment(obj, config, "ots-tunnel:1", 2),
             worker_deployment.deployment(obj, changed, "ots-tunnel:2", 3),
@@ -86,10 +94,13 @@ def test_the_operator_may_not_grant_more(installed: ApiServer) -> None:
     ("verb", "resource", "namespace", "allowed"),
     [
         ("watch", "tablestoretunnels.ots-tunnel.dev", "shop", "yes"),
-        ("patch", "tablestoretunnels.ots-tunnel.dev/status", "shop", "yes"),
+        ("patch", "tablestoretunnels.ots-tunnel.dev#status", "shop", "yes"),
         ("get", "secrets", "shop", "yes"),
         ("create", "events", "shop", "yes"),
-        ("update", "leases.coordination.k8s.io", "ots", "yes"),
+        ("update", "leases.coordination.k8s.io/ott-ots-tunnel-operator", "ots", "yes"),
+        ("update", "leases.coordination.k8s.io/another", "ots", "no"),
+        ("create", "poddisruptionbudgets.policy", "shop", "yes"),
+        ("create", "serviceaccounts", "shop", "yes"),
         ("get", "leases.coordination.k8s.io", "shop", "yes"),
         ("watch", "secrets", "shop", "yes"),
         ("list", "secrets", "shop", "no"),
@@ -100,12 +111,12 @@ def test_the_operator_may_not_grant_more(installed: ApiServer) -> None:
         ("patch", "events", "shop", "no"),
         ("update", "leases.coordination.k8s.io", "shop", "no"),
         ("create", "clusterroles", "", "no"),
-        ("create", "pods/exec", "shop", "no"),
+        ("create", "pods#exec", "shop", "no"),
     ],
 )
 def test_rights_of_the_operator(installed: ApiServer, verb: str, resource: str, namespace: str, allowed: str) -> None:
     where = ("-n", namespace) if namespace else ()
-    name, _, subresource = resource.partition("/")
+    name, _, subresource = resource.partition("#")
     part = ("--subresource", subresource) if subresource else ()
 
     done = installed.kubectl("auth", "can-i", verb, name, *part, *where, ACCOUNT)
@@ -148,3 +159,30 @@ def test_rights_on_names_are_enough_for_a_watch_by_name(installed: ApiServer) ->
 
     assert refused.returncode != 0
     assert "forbidden" in refused.stderr
+
+
+def notes(helm: Helm, server: ApiServer, *settings: str) -> str:
+    options = [part for setting in settings for part in ("--set-json", setting)]
+    install = ("install", "other", str(CHART), "--namespace", "ots", "--dry-run=client", *options)
+    done = helm.run(*install, kubeconfig=server.kubeconfig)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.partition("NOTES:")[2]
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("crds.enabled=false", "WARNING: the chart did not install the CustomResourceDefinition"),
+        ("crds.keep=false", "WARNING: crds.keep is false"),
+        ("operator.replicas=0", "WARNING: operator.replicas is 0"),
+        ("operator.leaderElection.enabled=false", "WARNING: operator.leaderElection.enabled is false"),
+        ("rbac.create=false", "WARNING: rbac.create is false"),
+        ("serviceAccount.create=false", "WARNING: the operator runs as the account `default`"),
+        ("engines.spark.enabled=false", "they show ApiServerRefused"),
+        ('rbac.secretNames=["keys"]', "Objects may use these Secrets alone: keys."),
+        ('watch.namespaces=["shop"]', "The operator serves TablestoreTunnel objects in: shop."),
+    ],
+)
+def test_the_notes_say_what_a_value_means(installed: ApiServer, helm: Helm, setting: str, said: str) -> None:
+    assert said in notes(helm, installed, setting)
+    assert said not in notes(helm, installed)

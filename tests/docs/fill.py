@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from tests.bench.speed_table import pages, speed
+from tests.docs.chart_values import chart_values
 from tests.docs.machines import client_picture, picture
 from tests.docs.object_fields import fields_of, refusals
 from tests.docs.pages import ROOT
@@ -49,6 +50,7 @@ PARTS: Mapping[str, Mapping[str, Part]] = {
     "docs/architecture.md": {"operator settings": operator_settings},
     "docs/emulator.md": {"settings": emulator_settings, "ledger": ledger, "programs": programs},
     "docs/performance.md": {"speed": speed, "pages": pages},
+    "charts/ots-tunnel-operator/README.md": {"values": chart_values},
 }
 
 

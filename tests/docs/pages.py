@@ -107,5 +107,5 @@ def page(name: str) -> Page:
 
 def pages() -> Iterator[Page]:
     """Every page for readers of the repository."""
-    for path in (*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))):
+    for path in (*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("charts/*/*.md")), *sorted(DOCS.rglob("*.md"))):
         yield page(str(path.relative_to(ROOT)))

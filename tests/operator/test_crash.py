@@ -36,7 +36,7 @@ class Story:
     is_over: Callable[[OperatorScene], bool]
     changes: dict[str, Any] = field(default_factory=dict)
     prepare: Callable[[OperatorScene, Path, Path], None] | None = None
-    last: str = "/deployments/copy"
+    last: str = "/poddisruptionbudgets/copy-workers"
     """Path of the last write that every run makes; writes of status figures may follow."""
 
 

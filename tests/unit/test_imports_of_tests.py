@@ -12,6 +12,7 @@ TESTS = Path(__file__).parents[1]
 ALLOWED = {
     "unit": {"bench"},  # tests of the parts of the benchmark
     "docs": {"bench", "sharp_edges"},  # the pages show the benchmark's table and the list of edges
+    "chart": {"docs", "operator"},  # the page of its values; the operator runs under its roles
     "operator": {"simulation"},  # the model of the API server
     "integration": {"docs"},  # the snippets of the pages are run
     "cluster_scenarios": {"demo", "cluster"},  # the demo's scenario at a small size

@@ -18,13 +18,29 @@ app.kubernetes.io/name: {{ include "ott.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
+{{- define "ott.namespace" -}}
+{{- .Values.namespaceOverride | default .Release.Namespace -}}
+{{- end -}}
+
+{{/* Labels of every object. Those by which objects are found cannot be replaced. */}}
 {{- define "ott.labels" -}}
-{{ include "ott.selector" . }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
-{{- with .Values.commonLabels }}
-{{ toYaml . }}
+{{- $own := dict "app.kubernetes.io/version" .Chart.AppVersion "app.kubernetes.io/managed-by" .Release.Service -}}
+{{- $own = set $own "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") -}}
+{{- merge (include "ott.selector" . | fromYaml) $own .Values.commonLabels | toYaml -}}
+{{- end -}}
+
+{{/* Annotations of an object, or nothing; the argument is a dict with root, and own with those of this object. */}}
+{{- define "ott.annotations" -}}
+{{- with merge (dict) (.own | default dict) .root.Values.commonAnnotations -}}
+annotations: {{- toYaml . | nindent 2 }}
+{{- end -}}
+{{- end -}}
+
+{{/* Metadata of an object but its name; the argument is that of ott.annotations, and labels with further ones. */}}
+{{- define "ott.metadata" -}}
+labels: {{- merge (include "ott.labels" .root | fromYaml) (.labels | default dict) | toYaml | nindent 2 }}
+{{- with include "ott.annotations" . }}
+{{ . }}
 {{- end }}
 {{- end -}}
 
@@ -36,6 +52,28 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{- define "ott.leaseName" -}}
+{{- .Values.operator.leaderElection.leaseName | default (include "ott.fullname" .) -}}
+{{- end -}}
+
+{{/* Whether user and group of pods are left to the cluster: `true` or nothing. */}}
+{{- define "ott.clusterAssignsUser" -}}
+{{- $found := .Capabilities.APIVersions.Has "security.openshift.io/v1" -}}
+{{- if or (eq .Values.clusterAssignsUser "always") (and (eq .Values.clusterAssignsUser "auto") $found) }}true{{ end -}}
+{{- end -}}
+
+{{/* Spread of the operator's pods over the domains of a label of nodes, where possible. */}}
+{{- define "ott.spread" -}}
+{{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+- maxSkew: 1
+  topologyKey: {{ . }}
+  whenUnsatisfiable: ScheduleAnyway
+  matchLabelKeys: [pod-template-hash]
+  labelSelector:
+    matchLabels: {{- include "ott.selector" $ | nindent 6 }}
+{{- end }}
+{{- end -}}
+
 {{/* Reference of an image; the argument is a dict with registry, repository, tag and digest. */}}
 {{- define "ott.image" -}}
 {{- $name := .repository -}}
@@ -43,9 +81,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if .digest }}{{ printf "%s@%s" $name .digest }}{{ else }}{{ printf "%s:%s" $name .tag }}{{ end -}}
 {{- end -}}
 
+{{/* Registry of an image whose own one is empty. */}}
+{{- define "ott.registry" -}}
+{{- .Values.image.registry | default .Values.global.imageRegistry -}}
+{{- end -}}
+
 {{- define "ott.operatorImage" -}}
 {{- $i := .Values.image -}}
-{{- include "ott.image" (dict "registry" $i.registry "repository" $i.repository "tag" ($i.tag | default .Chart.AppVersion) "digest" $i.digest) -}}
+{{- include "ott.image" (dict "registry" (include "ott.registry" .) "repository" $i.repository "tag" ($i.tag | default .Chart.AppVersion) "digest" $i.digest) -}}
 {{- end -}}
 
 {{/* Without any value the operator's own image; otherwise empty values are taken from it, except the digest. */}}
@@ -53,7 +96,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $i := .Values.image -}}
 {{- $w := .Values.workerImage -}}
 {{- if or $w.registry $w.repository $w.tag $w.digest -}}
-{{- include "ott.image" (dict "registry" ($w.registry | default $i.registry) "repository" ($w.repository | default $i.repository) "tag" ($w.tag | default $i.tag | default .Chart.AppVersion) "digest" $w.digest) -}}
+{{- include "ott.image" (dict "registry" ($w.registry | default (include "ott.registry" .)) "repository" ($w.repository | default $i.repository) "tag" ($w.tag | default $i.tag | default .Chart.AppVersion) "digest" $w.digest) -}}
 {{- else -}}
 {{- include "ott.operatorImage" . -}}
 {{- end -}}
@@ -62,7 +105,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "ott.sparkImage" -}}
 {{- $i := .Values.image -}}
 {{- $s := .Values.sparkImage -}}
-{{- include "ott.image" (dict "registry" ($s.registry | default $i.registry) "repository" $s.repository "tag" ($s.tag | default $i.tag | default .Chart.AppVersion) "digest" $s.digest) -}}
+{{- include "ott.image" (dict "registry" ($s.registry | default (include "ott.registry" .)) "repository" $s.repository "tag" ($s.tag | default $i.tag | default .Chart.AppVersion) "digest" $s.digest) -}}
 {{- end -}}
 
 {{/* Rights of the operator in every namespace that it serves. */}}
@@ -91,12 +134,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
+- apiGroups: [""]
+  resources: [configmaps, serviceaccounts]
+  verbs: [get, list, watch, create, patch]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [list, watch]
+{{- if .Values.workers.podDisruptionBudget.enabled }}
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, list, watch, create, patch]
+{{- end }}
+{{- if .Values.engines.spark.enabled }}
 - apiGroups: [sparkoperator.k8s.io]
   resources: [sparkapplications]
   verbs: [get, list, watch, create, patch, delete]
-- apiGroups: [""]
-  resources: [serviceaccounts]
-  verbs: [get, list, watch, create, patch]
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles, rolebindings]
   verbs: [get, list, watch, create, patch]
@@ -104,4 +156,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 - apiGroups: [""]
   resources: [pods, services, configmaps, persistentvolumeclaims]
   verbs: [get, list, watch, create, update, patch, delete, deletecollection]
+{{- end }}
+{{- with .Values.rbac.extraRules }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}

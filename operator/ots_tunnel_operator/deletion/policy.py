@@ -111,6 +111,9 @@ class Policy:
         alive = next((pod for pod in map(worker_pod, pods) if pod.is_alive), None)
         if alive is not None:
             raise NotYet(f"worker {alive.name} is draining")
+        if not resource.spec.uses_spark:
+            # the engine is immutable; without Spark the operator may have no rights on its kinds
+            return
         application = await self._kube.get(SPARK_APPLICATION, namespace, names.snapshot_name(resource.name))
         if application is not None and is_child(application, SPARK_APPLICATION, resource.name, resource.uid):
             uid = str(application["metadata"].get("uid") or "")

@@ -173,9 +173,10 @@ class Kube:
             if answer is not None:
                 answer.close()
 
-    async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
-        """Create an object; an existing one raises a KubeError with status 409."""
-        return await self._call("POST", kind.path(manifest["metadata"]["namespace"]), body=manifest)
+    async def create(self, kind: Kind, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
+        """Create an object, or with `dry_run` only have it checked; an existing one raises a KubeError (409)."""
+        query = {"dryRun": "All"} if dry_run else None
+        return await self._call("POST", kind.path(manifest["metadata"]["namespace"]), manifest, query=query)
 
     async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
         """Replace an object; when its resourceVersion is outdated, raises a KubeError with status 409."""

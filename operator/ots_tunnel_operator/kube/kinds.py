@@ -44,6 +44,7 @@ POD = Kind("v1", "Pod", "pods")
 EVENT = Kind("v1", "Event", "events")
 SERVICE_ACCOUNT = Kind("v1", "ServiceAccount", "serviceaccounts")
 DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments")
+DISRUPTION_BUDGET = Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
 ROLE = Kind("rbac.authorization.k8s.io/v1", "Role", "roles")
 ROLE_BINDING = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings")
 LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
@@ -59,6 +60,7 @@ KINDS: Mapping[tuple[str, str], Kind] = {
         EVENT,
         SERVICE_ACCOUNT,
         DEPLOYMENT,
+        DISRUPTION_BUDGET,
         ROLE,
         ROLE_BINDING,
         LEASE,

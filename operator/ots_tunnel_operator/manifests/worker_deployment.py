@@ -5,6 +5,7 @@ It contains only fields that the operator decides: server-side apply leaves all 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ots_tunnel.config import WorkerConfig
@@ -13,18 +14,28 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.children import child
 from ots_tunnel_operator.manifests.overlay import overlay
+from ots_tunnel_operator.manifests.worker_account import has_own_account
 from ots_tunnel_operator.manifests.worker_document import config_hash
+from ots_tunnel_operator.manifests.worker_spread import spread_constraints
 from ots_tunnel_operator.manifests.worker_volumes import volumes_and_mounts
 
 #: User and group id of the worker's process (worker/image/Containerfile).
 USER_ID = 10001
+#: User and groups of a worker's pod where the cluster does not assign them.
+_USER = {"runAsUser": USER_ID, "runAsGroup": USER_ID, "fsGroup": USER_ID}
 _MEBIBYTE = 1024 * 1024
 #: Memory of an idle worker in MiB: interpreter, libraries and buffers of connections.
 _IDLE_MEMORY = 128
 
 
 def deployment(
-    obj: TablestoreTunnel, config: WorkerConfig, image: str, replicas: int, *, pull_policy: str = "IfNotPresent"
+    obj: TablestoreTunnel,
+    config: WorkerConfig,
+    image: str,
+    replicas: int,
+    *,
+    pull_policy: str = "IfNotPresent",
+    cluster_assigns_user: bool = False,
 ) -> Manifest:
     """Build Deployment `<name>` of the workers.
 
@@ -34,9 +45,11 @@ def deployment(
         image: image used where `spec.workers.image` is empty.
         replicas: number of pods; it differs from `spec.replicas` while the object is suspended or completed.
         pull_policy: pull policy of the pods.
+        cluster_assigns_user: leave user and group of the pods to the cluster.
     """
     settings = obj.spec.worker_settings
-    template = _pod_template(obj, _container(obj, config, image) | {"imagePullPolicy": pull_policy})
+    container = _container(obj, config, image) | {"imagePullPolicy": pull_policy}
+    template = _pod_template(obj, container, {} if cluster_assigns_user else _USER)
     settle_seconds = 3 * settings.heartbeat_interval_seconds
     manifest = child(obj, "apps/v1", "Deployment", names.deployment_name(obj.name), names.ROLE_WORKER)
     return manifest | {
@@ -68,20 +81,16 @@ def _pinned(obj: TablestoreTunnel, config: WorkerConfig, template: dict[str, Any
     )
 
 
-def _pod_template(obj: TablestoreTunnel, container: dict[str, Any]) -> dict[str, Any]:
+def _pod_template(obj: TablestoreTunnel, container: dict[str, Any], user: Mapping[str, int]) -> dict[str, Any]:
     volumes, mounts = volumes_and_mounts(obj)
     return {
         "spec": {
+            **({"serviceAccountName": names.workers_name(obj.name)} if has_own_account(obj) else {}),
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "terminationGracePeriodSeconds": obj.spec.worker_settings.termination_grace_period_seconds,
-            "securityContext": {
-                "runAsNonRoot": True,
-                "runAsUser": USER_ID,
-                "runAsGroup": USER_ID,
-                "fsGroup": USER_ID,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
+            "securityContext": {"runAsNonRoot": True, **user, "seccompProfile": {"type": "RuntimeDefault"}},
+            "topologySpreadConstraints": spread_constraints(obj.name),
             "containers": [container | {"volumeMounts": mounts}],
             "volumes": volumes,
         }

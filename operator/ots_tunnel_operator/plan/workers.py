@@ -7,8 +7,10 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.creation import is_recreated
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
+from ots_tunnel_operator.manifests.worker_account import has_own_account, service_account
 from ots_tunnel_operator.manifests.worker_deployment import deployment
 from ots_tunnel_operator.manifests.worker_document import config_map, worker_config
+from ots_tunnel_operator.manifests.worker_spread import disruption_budget
 from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, RecordStatus, Wait
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
@@ -63,7 +65,7 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
 def _worker_objects(
     world: World, assessment: Assessment, replicas: int, settings: Settings
 ) -> tuple[tuple[Action, ...], Problem | None]:
-    """The actions that apply ConfigMap and Deployment.
+    """The actions that apply what the workers are and need.
 
     They are rendered once for a generation, tunnel, read mark and number of workers.
     """
@@ -84,10 +86,20 @@ def _render(
     try:
         config = worker_config(obj, tunnel_id, mark)
         document = config_map(obj, config)
-        workers = deployment(obj, config, settings.worker_image, replicas, pull_policy=settings.image_pull_policy)
+        workers = deployment(
+            obj,
+            config,
+            settings.worker_image,
+            replicas,
+            pull_policy=settings.image_pull_policy,
+            cluster_assigns_user=settings.cluster_assigns_user,
+        )
     except ConfigError as error:
         return (), Problem(Reason.INVALID_SPEC, str(error))
-    return (ApplyObject(document), ApplyObject(workers)), None
+    account = (service_account(obj, settings.worker_pull_secrets),) if has_own_account(obj) else ()
+    # last: workers run without it as well
+    budget = (disruption_budget(obj),) if settings.worker_budgets else ()
+    return tuple(ApplyObject(manifest) for manifest in (document, *account, workers, *budget)), None
 
 
 def _wait_for_workers(world: World, replicas: int) -> Wait | None:

@@ -57,6 +57,12 @@ class Service:
         self.deleted.append(name)
 
 
+def with_spark(kube: KubeMemory) -> KubeMemory:
+    """The same with an object whose existing rows Spark copies."""
+    kube.objects["TablestoreTunnel", NAME]["spec"]["engine"] = {"baseData": "Spark"}
+    return kube
+
+
 def deleted_object(policy: str = "Delete", *, status: dict[str, Any] | None = None, **annotations: str) -> KubeMemory:
     body = tunnel_object(deletionPolicy=policy)
     marks = {names.ANNOTATION_FORCE_DELETE: "true"} if annotations else {}
@@ -257,8 +263,23 @@ async def test_a_deployment_of_somebody_else_is_not_scaled_by_a_deletion() -> No
     assert kube.objects["Deployment", NAME]["spec"]["replicas"] == 2
 
 
+async def test_without_spark_nothing_of_its_kinds_is_read() -> None:
+    class Refusing(KubeMemory):
+        async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+            if kind.kind == "SparkApplication":
+                raise KubeError(403, "Forbidden", "engines.spark.enabled is false")
+            return await super().get(kind, namespace, name)
+
+    kube, service = Refusing(deleted_object().objects), Service()
+
+    await finish(kube, service, PATIENT)
+
+    assert service.deleted == [NAME]
+    assert events(kube) == []
+
+
 async def test_a_snapshot_ends_before_the_tunnel_goes() -> None:
-    kube, service = deleted_object(), Service()
+    kube, service = with_spark(deleted_object()), Service()
     kube.objects["SparkApplication", f"{NAME}-snapshot"] = {"metadata": {"ownerReferences": OWNER}}
 
     await finish(kube, service, PATIENT)
@@ -378,7 +399,7 @@ async def test_whatever_is_in_the_way_the_deletion_ends_in_time(kind: str, error
                 raise error
             return await super().list(kind_, namespace, selector)
 
-    kube, clock = Refusing(deleted_object().objects), Clock()
+    kube, clock = Refusing(with_spark(deleted_object()).objects), Clock()
 
     await finish(kube, Service(), PATIENT, clock, keys=None)
 

@@ -94,7 +94,7 @@ async def test_metrics_say_what_was_done_for_an_object_and_how_it_is_to_be() -> 
     await reconciler.step("default", NAME, LoopCache())
 
     value = metrics.registry.get_sample_value
-    assert value("ots_tunnel_actions_total", place | {"action": "ApplyObject"}) == 2  # document and Deployment
+    assert value("ots_tunnel_actions_total", place | {"action": "ApplyObject"}) == 4  # what workers are and need
     assert value("ots_tunnel_wanted_workers", place) == 1
     assert value("ots_tunnel_ready_workers", place) == 0
     assert value("ots_tunnel_lag_limit_seconds", place) == 900

@@ -148,8 +148,9 @@ def test_it_refutes_a_gap_from_outside() -> None:
 
 def test_it_reaches_status_and_document_and_rolls_no_pod() -> None:
     def rendered(of: World) -> tuple[Any, Any]:
-        document, workers = (action.manifest for action in planned(of).actions if isinstance(action, ApplyObject))
-        return document["data"]["worker.yaml"], workers
+        applied = [action.manifest for action in planned(of).actions if isinstance(action, ApplyObject)]
+        found = {manifest["kind"]: manifest for manifest in applied}
+        return found["ConfigMap"]["data"]["worker.yaml"], found["Deployment"]
 
     without, first, later = (idle(pods=()), idle(), idle(mark=NOW - 5))
 

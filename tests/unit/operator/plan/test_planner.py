@@ -21,7 +21,7 @@ from ots_tunnel_operator.plan.actions import (
     ScaleDown,
     Wait,
 )
-from ots_tunnel_operator.plan.planner import OF_TABLE
+from ots_tunnel_operator.plan.planner import OF_TABLE, plan
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import exact_timestamp, timestamp
 from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, SparkPod, Table, Tunnel, Unread, World
@@ -40,8 +40,10 @@ from tests.support.operator.worlds import (
     FRESH,
     NOW,
     PLACE,
+    SETTINGS,
     TUNNEL_ID,
     UID,
+    assessed,
     base,
     channel,
     deployment,
@@ -85,6 +87,13 @@ def test_a_table_that_was_created_anew_before_anything_was_consumed_is_a_new_des
     assert planned(replace(now, tunnel=BUSY)).actions == ()
 
 
+#: What workers are and need, in the order in which it is applied.
+WORKER_OBJECTS = [
+    "ConfigMap/flights-copy-config",
+    "ServiceAccount/flights-copy-workers",
+    "Deployment/flights-copy",
+    "PodDisruptionBudget/flights-copy-workers",
+]
 BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
 INIT = Tunnel(description(stage=Stage.INIT, create_time_ns=int((NOW - 10) * 1e9)), {})
 ENSURED: dict[str, Any] = {
@@ -277,8 +286,21 @@ def test_a_tunnel_that_stays_in_its_first_stage_is_reported() -> None:
     assert problem.reason is Reason.TUNNEL_INITIALISING
 
 
+def test_workers_with_an_account_of_the_user_get_none() -> None:
+    named = {"podTemplate": {"spec": {"serviceAccountName": "mine"}}}
+
+    assert steps(world(resource(recorded(), workers=named))) == [WORKER_OBJECTS[0], *WORKER_OBJECTS[2:]]
+
+
+def test_an_operator_without_budgets_applies_none() -> None:
+    found = plan(world(), assessed(world()), replace(SETTINGS, worker_budgets=False))
+
+    kinds = [action.manifest["kind"] for action in found.actions if isinstance(action, ApplyObject)]
+    assert kinds == ["ConfigMap", "ServiceAccount", "Deployment"]
+
+
 def test_workers_are_applied_as_many_as_wanted() -> None:
-    assert steps(world()) == ["ConfigMap/flights-copy-config", "Deployment/flights-copy"]
+    assert steps(world()) == WORKER_OBJECTS
     assert replicas(world(resource(recorded(), replicas=5))) == 5
     assert replicas(world(resource(recorded(), replicas=0))) == 0
 
@@ -551,7 +573,7 @@ def test_completion_is_recorded_before_workers_start() -> None:
     assert done.again
 
     after = recorded(snapshot=dict(record.change["snapshot"]))
-    assert steps(spark_world(children, after)) == ["ConfigMap/flights-copy-config", "Deployment/flights-copy"]
+    assert steps(spark_world(children, after)) == WORKER_OBJECTS
 
 
 def test_a_copy_that_left_no_row_in_its_table_begins_anew() -> None:
@@ -731,7 +753,7 @@ def test_a_deployment_that_was_deleted_comes_back_beside_a_problem_elsewhere() -
     of = resource(recorded(conditions=before["conditions"]))
     found = world(of, children={}, pods=(), sink_credentials=gone)
 
-    assert [type(action) for action in planned(found).actions] == [ApplyObject, ApplyObject]
+    assert [type(action) for action in planned(found).actions] == [ApplyObject] * 4
     ready = next(item for item in reported(found)["conditions"] if item["type"] == "WorkersAvailable")
     assert ready["status"] == "False"
     # an object that never had workers gets none before the problem is solved
@@ -742,7 +764,7 @@ def test_a_gap_that_only_the_operator_has_found_does_not_keep_the_workers_that_m
     unread = Tunnel(description(channel("c1", ChannelStatus.CLOSE, client="", consumed=NOW - 200_000)))
     found = planned(world(tunnel=unread, children={}, pods=()))
 
-    assert [type(action) for action in found.actions] == [ApplyObject, ApplyObject]
+    assert [type(action) for action in found.actions] == [ApplyObject] * 4
     assert found.problem is not None
     assert found.problem.reason is Reason.POSSIBLE_GAP
 

@@ -1,0 +1,31 @@
+"""The account of an object's worker pods. Pure.
+
+Workers do not call the API server, so no token is mounted. An account of their own keeps what others grant to the
+account `default` away from them, holds the Secrets with which their image is pulled, and is what a cloud's identity
+binds to. An object whose podTemplate names an account has none here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ots_tunnel_operator import names
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.kube.kinds import Manifest
+from ots_tunnel_operator.manifests.children import child
+
+#: Fields of a pod that name its account; the API server takes the second one where the first is missing.
+_ACCOUNT_FIELDS = ("serviceAccountName", "serviceAccount")
+
+
+def has_own_account(obj: TablestoreTunnel) -> bool:
+    """Whether the workers run under the account that the operator makes for them."""
+    spec = obj.spec.worker_settings.pod_template.get("spec") or {}
+    return not any(field in spec for field in _ACCOUNT_FIELDS)
+
+
+def service_account(obj: TablestoreTunnel, pull_secrets: Sequence[str] = ()) -> Manifest:
+    """Build ServiceAccount `<name>-workers`; `pull_secrets` are names of Secrets in the object's namespace."""
+    manifest = child(obj, "v1", "ServiceAccount", names.workers_name(obj.name), names.ROLE_WORKER)
+    secrets = {"imagePullSecrets": [{"name": name} for name in pull_secrets]} if pull_secrets else {}
+    return manifest | {"automountServiceAccountToken": False, **secrets}
