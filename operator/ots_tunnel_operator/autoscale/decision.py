@@ -13,7 +13,7 @@ returns a number, what limits it, the change to be made, if any, and what is to 
     6  bounds          minReplicas, maxReplicas, channels
     7  window          up: the smallest number of the last 45 s; down: the largest of the last 600 s
     8  step            at most doubled (or two more), at most halved
-    9  guards          no change while the last one settles, none up while scale-ups are of no use
+    9  guards          no change while the last one settles, none up while scale-ups are of no use or pods are missing
 
 While existing rows are copied there is no lag, and the work is finite: as many workers as can have a channel finish it
 soonest, at the same cost.
@@ -42,9 +42,6 @@ from ots_tunnel_operator.autoscale.settling import is_cooling, learned
 from ots_tunnel_operator.autoscale.steps import stepped
 from ots_tunnel_operator.autoscale.windows import stabilised
 from ots_tunnel_operator.autoscale.wording import base_words, load_words, useless_words
-
-#: Looks in a row with an unknown lag after which the metrics count as unavailable.
-MISSES = 3
 
 
 class Cause(enum.StrEnum):
@@ -84,8 +81,8 @@ class Decision:
 
     @property
     def is_blind(self) -> bool:
-        """Whether the lag has been unknown for so long that nothing is scaled."""
-        return self.history.misses >= MISSES
+        """Whether the lag has been unknown for so long that the metrics count as unavailable."""
+        return self.history.is_blind
 
 
 def decide(policy: Policy, record: Record, figures: Figures, history: History) -> Decision:
@@ -113,7 +110,8 @@ def decide(policy: Policy, record: Record, figures: Figures, history: History) -
     history = history.observed(figures)
     if figures.copies_base:
         words = base_words(workers, figures.channels)
-        return _limited(policy, record, figures.channels, history, policy.max_workers, _Asked(now, words))
+        source = _Asked(now, words, missing=figures.missing)
+        return _limited(policy, record, figures.channels, history, policy.max_workers, source)
     found = load(history.figures)
     if found is None:
         # what was shown before still is the best that is known
@@ -121,15 +119,16 @@ def decide(policy: Policy, record: Record, figures: Figures, history: History) -
         limit = Limit.STABILIZATION if known is None else history.shown.limit
         return _shown(workers, history, limit, known)
     history, useless = judged(policy, history, workers, found, now)
-    wanted = wish(policy, workers, found)
-    words = load_words(policy, workers, found, wanted)
+    working = workers - figures.missing
+    wanted = wish(policy, working, found)
+    words = load_words(policy, working, found, wanted)
     if useless is not None and (before := within(policy, useless.before, figures.channels)) < workers:
         words = useless_words(useless, found, figures, words)
         history = replace(history, shown=Shown(workers, Limit.INEFFECTIVE, words))
         change = Change(workers, before, Cause.INEFFECTIVE, words)
         return Decision(before, Limit.INEFFECTIVE, history, workers, words, change)
-    asked = rounded(policy, workers, found, wanted)
-    return _limited(policy, record, figures.channels, history, asked, _Asked(now, words, found))
+    asked = rounded(policy, working, found, wanted, figures.missing)
+    return _limited(policy, record, figures.channels, history, asked, _Asked(now, words, found, figures.missing))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +138,7 @@ class _Asked:
     time: float
     words: str
     load: Load | None = None
+    missing: int = 0
 
 
 def _held(workers: int, history: History) -> Decision:
@@ -163,6 +163,9 @@ def _limited(policy: Policy, record: Record, channels: int, history: History, as
         limit = Limit.STEP
     elif stable != recommended:
         limit = Limit.STABILIZATION
+    if target > workers and source.missing:
+        # those that were asked for do not start either
+        target, limit = workers, Limit.REBALANCING
     if target >= workers and is_blocked(history, record, now):
         target, limit = workers, Limit.INEFFECTIVE
     # one scale-up that is not known to help is enough

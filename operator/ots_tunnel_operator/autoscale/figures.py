@@ -23,5 +23,8 @@ class Figures:
     unsettled: str = ""
     """Why the figures of this moment say nothing about the number of workers: pods that are not ready, a rollout,
     channels that move. Empty where the fleet is settled."""
+    missing: int = 0
+    """Pods that have not become ready for so long that they are not waited for: no room on the nodes, or one that
+    keeps ending. The others are a settled fleet, of which some may go."""
     slowest: str = ""
     """The slowest channel and its worker, in words; empty where it is not known."""

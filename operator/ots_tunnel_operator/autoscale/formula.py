@@ -76,13 +76,21 @@ def wish(policy: Policy, workers: int, found: Load) -> float:
     return workers * busy / found.pace * (1.0 / policy.utilization + behind / policy.catch_up)
 
 
-def rounded(policy: Policy, workers: int, found: Load, wanted: float) -> int:
-    """The wish in whole workers: the present number in the dead band, and never fewer while the lag is too large."""
+def rounded(policy: Policy, workers: int, found: Load, wanted: float, missing: int = 0) -> int:
+    """The wish in whole workers: the present number in the dead band, and never fewer while the lag is too large.
+
+    Args:
+        policy: what the user asks for.
+        workers: those that work.
+        found: their load.
+        wanted: the wish.
+        missing: those that should work and do not; while the lag is too large, they stay asked for.
+    """
     if found.lag <= policy.target_lag and found.busy is not None and _is_near(policy, found.busy / found.pace):
         return workers
     # a wish of 2.0000001 is one of 2
     whole = math.ceil(wanted - 1e-6)
-    return max(whole, workers) if found.lag > policy.target_lag else whole
+    return max(whole, workers + missing) if found.lag > policy.target_lag else whole
 
 
 def _is_near(policy: Policy, busy: float) -> bool:

@@ -4,7 +4,7 @@ It is lost with the operator's process, and nothing may depend on it: without it
 are full again. What a restart must not lose is in the status (`record`).
 
     figures           the last minute since the fleet was settled: growth of the lag, means of busy share and rate
-    recommendations   as long as the longer window; cleared where figures were missing in between
+    recommendations   as long as the longer window; cleared with the figures where three looks in a row had none
     misses            looks in a row without a known lag
     settling          how long the last changes took until every channel had a worker again
     trial             a scale-up of which it is not known yet whether it helped
@@ -26,6 +26,8 @@ EVALUATION_SECONDS = 10.0
 WINDOW_SECONDS = 60.0
 #: Seconds that figures must cover before they count.
 LEAST_SECONDS = 25.0
+#: Looks in a row with an unknown lag after which the metrics count as unavailable.
+MISSES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +87,15 @@ class History:
         """Whether another evaluation is due."""
         return self.evaluated is None or now - self.evaluated >= EVALUATION_SECONDS
 
+    @property
+    def is_blind(self) -> bool:
+        """Whether the lag has been unknown for so long that what was known before says nothing any more."""
+        return self.misses >= MISSES
+
     def missed(self) -> Self:
-        """After a look whose lag is unknown: nothing from before may join what comes after."""
-        return replace(self, misses=self.misses + 1, figures=(), recommendations=())
+        """After a look whose lag is unknown. One lost answer of one worker among many begins no window anew."""
+        found = replace(self, misses=self.misses + 1)
+        return replace(found, figures=(), recommendations=()) if found.is_blind else found
 
     def unsettled(self) -> Self:
         """After a look at a fleet that is being changed: its figures say nothing."""

@@ -11,6 +11,8 @@ from ots_tunnel_operator.world import Pod, Tunnel, World
 #: Heartbeats after a change for which a ready worker without a channel is waited for. The service may leave one without
 #: any, so that the wait has an end.
 PATIENCE_HEARTBEATS = 10
+#: Age in seconds from which a pod that is not ready is not waited for any more.
+READY_SECONDS = 600.0
 
 
 def figures(world: World, lag: Lag | None, wanted: int, scaled: float | None) -> Figures:
@@ -26,6 +28,7 @@ def figures(world: World, lag: Lag | None, wanted: int, scaled: float | None) ->
     if found is None or not is_initialised(found):
         return Figures(world.now, None, None, None, None)
     reports = [pod.report for pod in world.pods if pod.ready]
+    missing = _missing(world, wanted)
     rates = [None if report is None else report.rows_per_second for report in reports]
     return Figures(
         time=world.now,
@@ -34,7 +37,8 @@ def figures(world: World, lag: Lag | None, wanted: int, scaled: float | None) ->
         busy=_mean([_busy(pod) for pod in world.pods if pod.ready and _holds(pod)]),
         rate=None if None in rates or not rates else sum(rate for rate in rates if rate is not None),
         copies_base=found.tunnel.stage == Stage.BASE,
-        unsettled=_pods_change(world, wanted) or _channels_move(world, found, scaled),
+        unsettled=_pods_change(world, wanted - missing) or _channels_move(world, found, scaled),
+        missing=missing,
         slowest="" if lag is None else _slowest(lag),
     )
 
@@ -54,8 +58,22 @@ def _mean(values: list[float | None]) -> float | None:
     return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
+def _missing(world: World, wanted: int) -> int:
+    """Pods that are not waited for any more; 0 where the others are not as many as they should be."""
+    stuck = sum(
+        pod.is_alive and not pod.ready and not pod.deleting and world.now - pod.created >= READY_SECONDS
+        for pod in world.pods
+    )
+    ready = sum(pod.ready for pod in world.pods)
+    return stuck if ready and ready + stuck == wanted else 0
+
+
 def _pods_change(world: World, wanted: int) -> str:
-    """Why the pods are not as they should be; empty where they are."""
+    """Why the pods are not as they should be; empty where they are.
+
+    Args:
+        wanted: those that should be ready.
+    """
     deployment = world.deployment
     if deployment is None:
         return "the workers are being started"
@@ -63,8 +81,8 @@ def _pods_change(world: World, wanted: int) -> str:
     exists, updated = int(status.get("replicas") or 0), int(status.get("updatedReplicas") or 0)
     if int(status.get("observedGeneration") or 0) < generation or updated < exists:
         return "the workers are being replaced"
-    alive, ready = sum(pod.is_alive for pod in world.pods), sum(pod.ready for pod in world.pods)
-    return "" if alive == ready == wanted else f"{ready} of {wanted} workers are ready"
+    ready, leaving = sum(pod.ready for pod in world.pods), sum(pod.deleting and pod.is_alive for pod in world.pods)
+    return "" if ready == wanted and not leaving else f"{ready} of {wanted} workers are ready"
 
 
 def _channels_move(world: World, found: TunnelDescription, scaled: float | None) -> str:

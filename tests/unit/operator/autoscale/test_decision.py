@@ -154,14 +154,51 @@ def test_an_unknown_lag_holds_and_is_told_after_three_looks() -> None:
     assert not loop.look(LATE).is_blind
 
 
-def test_after_unknown_figures_the_windows_begin_anew() -> None:
+def test_after_three_looks_without_figures_the_windows_begin_anew() -> None:
     loop = Loop(record=Record(8))
     loop.look(replace(CALM, busy=0.0), 41)
 
-    loop.look(replace(CALM, lag=None))
+    loop.look(replace(CALM, lag=None), 3)
     loop.look(replace(CALM, busy=0.0), 39)
 
     assert loop.changes() == []
+
+
+def test_one_lost_answer_begins_no_window_anew() -> None:
+    """Of fifty workers one is always slow to answer."""
+    loop = Loop(record=Record(8))
+
+    for _ in range(11):
+        loop.look(replace(CALM, busy=0.0), 3)
+        loop.look(replace(CALM, lag=None))
+
+    assert loop.changes()[0] == (Cause.IDLE, 8, 4)
+
+
+def test_while_pods_are_missing_no_further_ones_are_asked_for() -> None:
+    loop = Loop(record=Record(8))
+
+    last = loop.look(replace(LATE, missing=2), 20)
+
+    assert loop.changes() == []
+    assert last.limit is Limit.REBALANCING
+    assert "6 workers busy 96%" in last.message
+
+
+def test_pods_that_are_missing_stay_asked_for_while_it_is_behind() -> None:
+    loop = Loop(record=Record(8))
+
+    loop.look(replace(CALM, lag=100.0, busy=0.1, missing=2), 60)
+
+    assert loop.changes() == []
+
+
+def test_while_pods_are_missing_workers_may_go() -> None:
+    loop = Loop(record=Record(8))
+
+    loop.look(replace(CALM, busy=0.0, missing=2), 44)
+
+    assert loop.changes() == [(Cause.IDLE, 8, 4)]
 
 
 def test_figures_of_a_fleet_that_is_changed_are_not_used() -> None:
@@ -260,6 +297,7 @@ FIGURES = st.builds(
     rate=st.none() | st.floats(0, 1e6),
     copies_base=st.booleans(),
     unsettled=st.sampled_from(["", "", "", "channels move"]),
+    missing=st.just(0),
 )
 POLICIES = st.builds(
     lambda least, more, **windows: Policy(min_workers=least, max_workers=least + more, **windows),

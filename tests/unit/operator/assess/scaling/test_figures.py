@@ -100,6 +100,30 @@ def test_a_rollout_is_not_settled(changes: dict[str, Any], unsettled: str) -> No
     assert found_in(replace(scaled(), **changes)).unsettled == unsettled
 
 
+def waiting(age: float, **changes: Any) -> World:
+    """A fleet of two workers, and a third that has not become ready for some time."""
+    third = pod("pod-2", ready=False, created=NOW - age, **changes)
+    return replace(scaled(), pods=(*scaled().pods, third), children=deployment(3))
+
+
+def test_a_pod_that_does_not_start_is_not_waited_for_forever() -> None:
+    """Otherwise a fleet that found no room on the nodes would never shrink again."""
+    young, old = found_in(waiting(599.0), wanted=3), found_in(waiting(600.0), wanted=3)
+
+    assert (young.missing, young.unsettled) == (0, "2 of 3 workers are ready")
+    assert (old.missing, old.unsettled) == (1, "")
+
+
+def test_a_fleet_that_lacks_another_pod_is_waited_for() -> None:
+    assert found_in(waiting(600.0), wanted=4).unsettled == "2 of 4 workers are ready"
+
+
+def test_a_pod_that_leaves_is_waited_for() -> None:
+    found = found_in(waiting(600.0, deleting=True))
+
+    assert (found.missing, found.unsettled) == (0, "2 of 2 workers are ready")
+
+
 def test_pods_that_are_not_ready_are_not_settled() -> None:
     of = scaled()
 
