@@ -28,6 +28,7 @@ from tests.simulation.fleet.endings.epilogues import Epilogues
 from tests.simulation.fleet.endings.exchanged import Exchanged
 from tests.simulation.fleet.endings.farewell import Farewell
 from tests.simulation.fleet.endings.forestalled import Forestalled
+from tests.simulation.fleet.endings.left_out import LeftOut
 from tests.simulation.fleet.endings.losses import RETENTION_HOURS, Losses
 from tests.simulation.fleet.endings.older_crd import OlderCrd
 from tests.simulation.fleet.evidence import Evidence
@@ -96,6 +97,8 @@ class Fleet(Telling):
         self.forestalled = Forestalled(self)
         self.losses = Losses(self)
         self.is_applied_again = False
+        #: Whether everything that is written has to reach the destination.
+        self.is_delivery_judged = True
         tables.install(self.service)
 
     def _build_cluster(self, seed: str) -> None:
@@ -145,7 +148,8 @@ class Fleet(Telling):
         if isinstance(entry, Described):
             for evidence in (self.evidence, self.turns.evidence):
                 evidence.described(entry)
-        super().witness(entry)
+        if self.is_delivery_judged:
+            super().witness(entry)
 
     def disturb(self, until: float) -> None:
         """Watches are disturbed until a time."""
@@ -188,6 +192,11 @@ class Fleet(Telling):
         """Containers that run."""
         found = [program for program in self.kubelet.processes.values() if isinstance(program, WorkerProgram)]
         return [program for program in found if program.labels.get(names.LABEL_NAME) == NAME]
+
+    def refused(self) -> int:
+        """Records that the workers of all times have counted as refused."""
+        workers = (program.worker for program in self._started if program.worker is not None)
+        return sum(worker.status.tally().records_refused for worker in workers)
 
     def addresses(self) -> dict[str, WorkerProgram]:
         """Containers that run, by the address of their pod."""
@@ -357,6 +366,7 @@ class Fleet(Telling):
         await self.forestalled.create_where_refused()
         await self.forestalled.create_a_child()
         await self.forestalled.edit_the_endpoint()
+        await LeftOut(self).happen()
         await self.epilogues.keep_off()
         self.stop_controllers()
         await OlderCrd(self).happen()
