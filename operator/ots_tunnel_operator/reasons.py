@@ -218,3 +218,8 @@ class Problem:
     def stops_workers(self) -> bool:
         """Whether workers have to be scaled to 0."""
         return self.stops or self.reason in STOPS_WORKERS
+
+    @property
+    def leaves_workers(self) -> bool:
+        """Whether workers that run keep their settings and number, because the spec would give them wrong ones."""
+        return self.reason is Reason.INVALID_SPEC

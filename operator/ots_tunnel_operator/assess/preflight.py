@@ -1,7 +1,7 @@
 """Problems that prevent progress, in the order in which a person would fix them. Pure.
 
-Nothing is created while there is one (docs/architecture.md 3.2), and one that stops the workers is never hidden by one
-that does not: so the order decides about words alone.
+Nothing is created while there is one (docs/architecture.md 3.2). One that stops the workers is never hidden by one
+that does not, and an invalid spec never by one with which the spec is applied: so the order decides about words alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ots_tunnel_operator.world import Failure, Missing, Resource, Table, Tunnel,
 
 
 def find_problem(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Problem | None:
-    """The first problem that stops the workers, otherwise the first one; None without any.
+    """The first problem that stops the workers, or that leaves them as they are, otherwise the first; None without any.
 
     Args:
         world: what was observed.
@@ -30,7 +30,9 @@ def find_problem(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Probl
         gaps: of this world.
     """
     found = [problem for problem in _problems(world, snapshot, gaps) if problem is not None]
-    return next((problem for problem in found if problem.stops_workers), found[0] if found else None)
+    # a stable sort: among equals the first one counts
+    found.sort(key=lambda problem: (not problem.stops_workers, not problem.leaves_workers))
+    return found[0] if found else None
 
 
 def _problems(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Iterable[Problem | None]:

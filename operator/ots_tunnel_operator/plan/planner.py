@@ -9,9 +9,10 @@ Theory of operation
     3. delivered earlier, tunnel now gone,  workers to 0, still Completed
        or the source where none is needed
     4. a problem that workers would worsen  workers to 0, the SparkApplication suspended (`STOPS_WORKERS`)
-    5. another problem                      workers that run keep running as wanted, or as they are where the
-                                            destination is not the recorded one; nothing new is created; a
-                                            possible gap that a worker may refute is shown beside what follows
+    5. another problem                      workers that run keep running as wanted, or as they are where the spec is
+                                            invalid or the destination is not the recorded one; nothing new is
+                                            created; a possible gap that a worker may refute is shown beside what
+                                            follows
     6. something was not seen               as 5: what creates takes what was seen (`plan.sight`)
     7. destination gone, elsewhere, or      workers to 0, until none is left
        created anew
@@ -134,7 +135,7 @@ def _with_problem(world: World, assessment: Assessment, settings: Settings, prob
         suspension = suspend_snapshot(world, assessment.snapshot, settings) or ()
         actions = (*_scale_down(assessment), *suspension)
         return Plan(actions, problem=problem, completed=assessment.was_completed)
-    if not may_consume(world, assessment):
+    if problem.leaves_workers or not may_consume(world, assessment):
         return leave(assessment, problem)
     return consume(world, assessment, settings, problem)
 
