@@ -217,6 +217,11 @@ class TunnelSpec(ApiModel):
         return self.source.tunnel.type != "Stream" and self.engine.base_data == "Spark"
 
     @property
+    def lag_limit_seconds(self) -> int:
+        """Lag in seconds above which the object is Degraded: what a sink holds is late by design."""
+        return self.monitoring.lag_degraded_seconds + self.sink.holds_seconds
+
+    @property
     def uses_workers(self) -> bool:
         """Whether worker pods copy existing rows or follow changes."""
         return self.source.tunnel.type != "BaseData" or self.engine.base_data == "Workers"

@@ -92,3 +92,8 @@ class Sink(ApiModel):
     """Your own Python code."""
     stdout: StdoutSink | None = None
     """The standard output of the workers, one JSON line per record; `stdout: {}` selects it."""
+
+    @property
+    def holds_seconds(self) -> int:
+        """Seconds for which the sink holds records before it stores them: nothing of them is confirmed before."""
+        return 0 if self.files is None else self.files.max_file_seconds

@@ -94,13 +94,15 @@ def _retention_at_risk(world: World, used: int | None) -> Problem | None:
 
 
 def _high_lag(world: World, lag: Lag | None) -> Problem | None:
-    limit = world.resource.spec.monitoring.lag_degraded_seconds
+    spec = world.resource.spec
     # one channel that is known to be late is enough, whatever is unknown of the others
     known = [channel.seconds for channel in lag.channels if channel.seconds is not None] if lag is not None else []
-    if lag is None or lag.caught_up or round_lag(max(known, default=0)) <= limit:
+    if lag is None or lag.caught_up or round_lag(max(known, default=0)) <= spec.lag_limit_seconds:
         return None
+    held = f" and spec.sink.files.maxFileSeconds {spec.sink.holds_seconds}" if spec.sink.holds_seconds else ""
+    limit = f"spec.monitoring.lagDegradedSeconds {spec.monitoring.lag_degraded_seconds}{held}"
     return Problem(
         Reason.LAG_HIGH,
-        f"the slowest channel is more than spec.monitoring.lagDegradedSeconds {limit} behind: add workers up to the "
+        f"the slowest channel is more than {limit} behind: add workers up to the "
         f"number of channels, or find out what slows the sink",
     )

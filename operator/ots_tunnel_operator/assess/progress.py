@@ -5,7 +5,8 @@ Theory of operation
 The service shows owners and consume points, and a worker whose heartbeat is answered keeps its channels, even if it
 reads nothing. So movement itself is looked at: rows and consume points of service and workers (`observe.stillness`).
 A channel that is to be read in the present stage and on which nothing has moved for PROGRESS_SECONDS is judged by what
-is known about it, first match first:
+is known about it, first match first. Files are confirmed when they appear, so there the age of a file comes on top
+(`Sink.holds_seconds`):
 
     owner                          its worker's report            verdict
     a worker that does not answer  -                              left to WorkersUnreachable
@@ -76,13 +77,14 @@ def find_standstill(world: World) -> Problem | None:
     if world.resource.spec.suspend or not _is_staffed(world):
         return None
     channels = consumable(world.tunnel.description)
-    still = [channel for channel in channels if _is_still(channel, world)]
+    patience = PROGRESS_SECONDS + world.resource.spec.sink.holds_seconds
+    still = [channel for channel in channels if _is_still(channel, world, patience)]
     for channel in sorted(still, key=lambda channel: channel.channel_id):
         why = _standstill(channel, world, none_moves=len(still) == len(channels))
         if why:
             return Problem(
                 Reason.NOT_PROGRESSING,
-                f"channel {channel.channel_id}: nothing has moved for {PROGRESS_SECONDS:.0f} s, and {why}: see the log "
+                f"channel {channel.channel_id}: nothing has moved for {patience:.0f} s, and {why}: see the log "
                 f"of the worker, and whether worker, source and sink reach each other; deleting the pod moves the "
                 f"channel to another worker",
             )
@@ -121,9 +123,9 @@ def _is_staffed(world: World) -> bool:
     return 0 < wanted_workers(world.resource) <= sum(pod.ready for pod in alive)
 
 
-def _is_still(channel: ChannelInfo, world: World) -> bool:
+def _is_still(channel: ChannelInfo, world: World, patience: float) -> bool:
     since = world.unmoved_since.get(channel.channel_id)
-    return since is not None and world.now - since >= PROGRESS_SECONDS
+    return since is not None and world.now - since >= patience
 
 
 def _standstill(channel: ChannelInfo, world: World, *, none_moves: bool) -> str:

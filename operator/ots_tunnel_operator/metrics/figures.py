@@ -17,7 +17,7 @@ GAUGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "condition": ("Status of a condition: 1 True, 0 False, -1 Unknown.", ("type", "reason")),
     "phase": ("1 for the phase that the object is in.", ("phase",)),
     "lag_seconds": ("Lag of the slowest channel in seconds.", ()),
-    "lag_limit_seconds": ("Lag from which the object is Degraded: spec.monitoring.lagDegradedSeconds.", ()),
+    "lag_limit_seconds": ("Lag from which the object is Degraded, with what files hold.", ()),
     "retention_used_percent": ("Share of the stream's retention that unconsumed changes use, in percent.", ()),
     "retention_limit_percent": (
         "Share from which the object is Degraded: spec.monitoring.retentionWarningPercent.",

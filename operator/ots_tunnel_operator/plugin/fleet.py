@@ -70,8 +70,8 @@ def by_trouble(ott: Ott) -> tuple[int, float, str, str]:
 
 
 def lag_style(ott: Ott, seconds: float | None) -> str:
-    """Style of a lag: bad beyond spec.monitoring.lagDegradedSeconds, a warning from half of it."""
-    limit = (ott.spec.get("monitoring") or {}).get("lagDegradedSeconds")
+    """Style of a lag: bad beyond `Ott.lag_limit`, a warning from half of it."""
+    limit = ott.lag_limit
     if seconds is None or not limit:
         return ""
     return "bad" if seconds > limit else "warn" if seconds > limit / 2 else ""

@@ -105,6 +105,13 @@ class Ott:
         return str((self.spec.get("autoscaling") or {}).get("mode") or "Disabled")
 
     @property
+    def lag_limit(self) -> int | None:
+        """Lag in seconds from which the object is Degraded, with what files hold; None where the spec has none."""
+        limit = (self.spec.get("monitoring") or {}).get("lagDegradedSeconds")
+        files = (self.spec.get("sink") or {}).get("files") or {}
+        return None if limit is None else int(limit) + int(files.get("maxFileSeconds", 0))
+
+    @property
     def is_suspended(self) -> bool:
         """spec.suspend."""
         return bool(self.spec.get("suspend"))

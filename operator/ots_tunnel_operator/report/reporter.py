@@ -170,7 +170,7 @@ def _wanted(world: World, assessment: Assessment, plan: Plan) -> dict[str, float
     known = {} if pace is None else {"catchup_ratio": pace}
     return known | {
         "wanted_workers": plan.replicas,
-        "lag_limit_seconds": monitoring.lag_degraded_seconds,
+        "lag_limit_seconds": world.resource.spec.lag_limit_seconds,
         "retention_limit_percent": monitoring.retention_warning_percent,
     }
 

@@ -157,7 +157,7 @@ def _lag(ott: Ott, now: float) -> Iterator[str]:
         if ott.text("phase") == "Streaming":
             yield "Its lag is not known."
         return
-    limit = (ott.spec.get("monitoring") or {}).get("lagDegradedSeconds")
+    limit = ott.lag_limit
     allowed = "" if limit is None else f" (it counts as late from {words(limit)})"
     if seconds == 0 and ott.flag("lag", "caughtUp"):
         yield "Every change has reached the sink."

@@ -18,7 +18,7 @@ from ots_tunnel_operator.assess.progress import (
 )
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.stillness import observe_movement, observe_silence
-from ots_tunnel_operator.world import Pod, SparkPod, Tunnel, World
+from ots_tunnel_operator.world import Pod, SparkPod, Tunnel, Unread, World
 from tests.support.operator.spark_worlds import progress_record, spark_application, spark_world
 from tests.support.operator.worlds import (
     NOW,
@@ -120,6 +120,40 @@ def test_a_channel_that_does_not_move_is_judged_by_what_is_known(found: World, s
 
     assert (problem is not None) == stands_still
     assert problem is None or "c1" in problem.message
+
+
+def files_world(age: float) -> World:
+    """Records come all the time, and a file appears once an hour; the last one so many seconds ago."""
+    url = "s3://shop/orders"
+    files = {"url": url, "maxFileSeconds": 3600, "credentials": {"secretRef": {"name": "keys"}}}
+    of = resource({"tunnel": recorded()["tunnel"]}, sink={"files": files})
+    held = report_channel("c1", caught_up=False, consumed_up_to=NOW - age, lag_seconds=int(age))
+    unread = {"destination": Unread(), "sink_credentials": Unread()}
+    tunnel = Tunnel(description(channel("c1", consumed=NOW - age)))
+    return world(of, tunnel=tunnel, unmoved_since={"c1": NOW - age}, pods=(pod("pod-1", held),), **unread)
+
+
+@pytest.mark.parametrize(
+    ("age", "reason"),
+    [
+        (130, None),
+        (3600 + PROGRESS_SECONDS - 1, None),
+        (3600 + PROGRESS_SECONDS, "NotProgressing"),
+    ],
+)
+def test_a_file_that_is_being_filled_is_no_standstill(age: float, reason: str | None) -> None:
+    found = assessed(files_world(age)).degradation
+
+    assert (found and found.reason) == reason
+    assert found is None or "nothing has moved for 3720 s" in found.message
+
+
+@pytest.mark.parametrize(("age", "is_late"), [(900 + 3600, False), (900 + 3600 + 60, True)])
+def test_what_a_file_holds_is_not_late(age: int, is_late: bool) -> None:
+    found = assessed(replace(files_world(age), unmoved_since={})).degradation
+
+    assert (found is not None) == is_late
+    assert found is None or "lagDegradedSeconds 900 and spec.sink.files.maxFileSeconds 3600 behind" in found.message
 
 
 def test_a_child_may_wait_while_its_parent_moves() -> None:
