@@ -1,7 +1,9 @@
 """Merge of a user's pod template over the generated one, in the manner of a strategic-merge patch.
 
 Maps are merged, lists with a merge key are merged by it, every other list or value is replaced, and null removes a
-field. Patch directives such as `$patch` are not interpreted: the API server refuses them as unknown fields.
+field. Of an item of a list in `RETAIN_KEYS` only the fields that the patch names stay: a volume has one source, so that
+a claim replaces an emptyDir. Patch directives such as `$patch` are not interpreted: the API server refuses them as
+unknown fields.
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ MERGE_KEYS: Mapping[str, str] = {
     "topologySpreadConstraints": "topologyKey",
 }
 
+#: Lists whose items lose the fields that the patch does not name (k8s.io/api/core/v1, patchStrategy retainKeys).
+RETAIN_KEYS = frozenset({"volumes"})
+
 
 def overlay(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
     """Return `base` with `patch` merged over it; both arguments stay unchanged."""
@@ -40,11 +45,11 @@ def _merge(key: str, base: Any, patch: Any) -> Any:
     if isinstance(patch, Mapping):
         return overlay(base if isinstance(base, Mapping) else {}, patch)
     if isinstance(patch, list) and isinstance(base, list) and key in MERGE_KEYS:
-        return _merge_list(MERGE_KEYS[key], base, patch)
+        return _merge_list(MERGE_KEYS[key], base, patch, retain=key in RETAIN_KEYS)
     return patch
 
 
-def _merge_list(merge_key: str, base: Sequence[Any], patch: Sequence[Any]) -> list[Any]:
+def _merge_list(merge_key: str, base: Sequence[Any], patch: Sequence[Any], *, retain: bool) -> list[Any]:
     merged = list(base)
     places = {item[merge_key]: place for place, item in enumerate(base) if merge_key in item}
     for item in patch:
@@ -52,5 +57,6 @@ def _merge_list(merge_key: str, base: Sequence[Any], patch: Sequence[Any]) -> li
         if place is None:
             merged.append(item)
         else:
-            merged[place] = overlay(merged[place], item)
+            kept = {field: value for field, value in merged[place].items() if field in item or not retain}
+            merged[place] = overlay(kept, item)
     return merged

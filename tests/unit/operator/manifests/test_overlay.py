@@ -42,6 +42,24 @@ def test_lists_without_a_merge_key_are_replaced() -> None:
     assert overlay({"command": ["a", "b"]}, {"command": ["c"]}) == {"command": ["c"]}
 
 
+SPOOL = {"name": "spool", "emptyDir": {}}
+CLAIM = {"name": "spool", "persistentVolumeClaim": {"claimName": "c"}}
+
+
+@pytest.mark.parametrize(
+    ("volume", "merged"),
+    [
+        # the API server refuses a volume with two sources
+        (CLAIM, CLAIM),
+        ({**CLAIM, "emptyDir": None}, CLAIM),
+        ({"name": "spool", "emptyDir": {"sizeLimit": "1Gi"}}, {"name": "spool", "emptyDir": {"sizeLimit": "1Gi"}}),
+        ({"name": "other", "emptyDir": {}}, SPOOL),
+    ],
+)
+def test_the_source_of_a_volume_is_replaced(volume: dict[str, Any], merged: dict[str, Any]) -> None:
+    assert overlay({"volumes": [SPOOL]}, {"volumes": [volume]})["volumes"][0] == merged
+
+
 def test_nothing_is_changed_in_place() -> None:
     before = copy.deepcopy(BASE)
 
