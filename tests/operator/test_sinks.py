@@ -100,7 +100,7 @@ def test_files_on_a_volume(api_server: ApiServer, tmp_path: Path) -> None:
         template = {
             "spec": {
                 "containers": [{"name": "worker", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}],
-                "volumes": [{"name": "data", "emptyDir": {}}],
+                "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "orders"}}],
             }
         }
         workers = {"heartbeatIntervalSeconds": 5, "heartbeatTimeoutSeconds": 15, "podTemplate": template}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -13,6 +14,9 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests.worker_document import worker_config
 from ots_tunnel_operator.manifests.worker_volumes import file_places
 from ots_tunnel_operator.reasons import Problem, Reason
+
+#: Sources of volumes that are made for a pod and deleted with it.
+_WITH_POD = frozenset({"emptyDir", "ephemeral"})
 
 
 def find_invalid_spec(obj: TablestoreTunnel) -> Problem | None:
@@ -31,7 +35,18 @@ def _findings(obj: TablestoreTunnel) -> Iterator[Problem]:
         if place.is_bucket:
             continue
         folder = posixpath.normpath(unquote(urlsplit(place.url).path))
-        if not any(_is_below(folder, mount) for mount in _mounts(template)):
+        below = [mount for mount in _mounts(template) if _is_below(folder, mount.path)]
+        # the volume that is mounted deepest has the folder
+        mount = max(below, key=lambda mount: len(mount.path), default=None)
+        if mount is not None and mount.ends_with_pod:
+            yield Problem(
+                Reason.INVALID_SPEC,
+                f"{path}.url {place.url!r}: volume {mount.volume!r} of spec.workers.podTemplate, mounted at "
+                f"{mount.path}, is gone with its pod, and the files with it, although their checkpoints remain: use a "
+                f"persistentVolumeClaim (ReadWriteMany for several workers), or a bucket, s3://bucket/prefix",
+                ("SinkReady",),
+            )
+        if mount is None:
             yield Problem(
                 Reason.INVALID_SPEC,
                 f"{path}.url {place.url!r}: no volume is mounted at {folder} or above it: give "
@@ -41,16 +56,33 @@ def _findings(obj: TablestoreTunnel) -> Iterator[Problem]:
             )
 
 
-def _mounts(template: Mapping[str, Any]) -> Iterator[str]:
-    """The paths of volumes that a pod template adds to the worker's container, and that may be written."""
+@dataclass(frozen=True, slots=True)
+class _Mount:
+    """A volume that may be written, at a path in the worker's container."""
+
+    path: str
+    volume: str
+    ends_with_pod: bool
+
+
+def _mounts(template: Mapping[str, Any]) -> Iterator[_Mount]:
+    """The volumes that a pod template adds to the worker's container, and that may be written."""
     spec = template.get("spec")
-    volumes = {item.get("name") for item in _items(spec, "volumes")}
+    volumes = {item.get("name"): item for item in _items(spec, "volumes")}
     for container in _items(spec, "containers"):
         if container.get("name") != names.WORKER_CONTAINER:
             continue
         for mount in _items(container, "volumeMounts"):
             if mount.get("name") in volumes and not mount.get("readOnly"):
-                yield posixpath.normpath(str(mount.get("mountPath")))
+                volume = volumes[mount.get("name")]
+                path = posixpath.normpath(str(mount.get("mountPath")))
+                yield _Mount(path, str(volume.get("name")), _ends_with_pod(volume))
+
+
+def _ends_with_pod(volume: Mapping[str, Any]) -> bool:
+    """Whether a volume lives as long as its pod: by name, or because the API server makes it an emptyDir."""
+    sources = {field for field, value in volume.items() if field != "name" and value is not None}
+    return not sources or bool(sources & _WITH_POD)
 
 
 def _items(of: Any, field: str) -> Sequence[Mapping[str, Any]]:

@@ -13,10 +13,12 @@ from tests.support.operator.worlds import planned, resource, world
 
 FOLDER: dict[str, Any] = {"sink": {"files": {"url": "file:///data/orders%20new"}}}
 
+CLAIM: dict[str, Any] = {"name": "data", "persistentVolumeClaim": {"claimName": "orders"}}
+
 
 def template(mount: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
     container = {"name": "worker", "volumeMounts": [mount or {"name": "data", "mountPath": "/data/"}]}
-    spec = {"containers": [container], "volumes": [{"name": "data", "emptyDir": {}}]} | changes
+    spec = {"containers": [container], "volumes": [CLAIM]} | changes
     return FOLDER | {"workers": {"podTemplate": {"spec": spec}}}
 
 
@@ -25,6 +27,7 @@ def template(mount: dict[str, Any] | None = None, **changes: Any) -> dict[str, A
     [
         template(),
         template({"name": "data", "mountPath": "/data/orders new"}),
+        template(volumes=[{"name": "data", "hostPath": {"path": "/mnt"}, "emptyDir": None}]),
         {},
         {"sink": {"files": {"url": "s3://shop/", "credentials": {"secretRef": {"name": "keys"}}}}},
         # Spark copies, and no worker is used
@@ -58,6 +61,48 @@ def test_a_folder_without_a_volume_is_named(changes: dict[str, Any]) -> None:
         "spec.sink.files.url 'file:///data/orders%20new': no volume is mounted at /data/orders new or above it: give "
         "spec.workers.podTemplate a volume, and its container 'worker' a volumeMount of it that may be written"
     )
+
+
+@pytest.mark.parametrize(
+    "volume",
+    [
+        {"name": "data", "emptyDir": {}},
+        {"name": "data", "emptyDir": {"medium": "Memory"}},
+        # what the API server makes of a volume without a source
+        {"name": "data"},
+        {"name": "data", "ephemeral": {"volumeClaimTemplate": {}}},
+    ],
+)
+def test_a_folder_on_a_volume_that_goes_with_its_pod_is_refused(volume: dict[str, Any]) -> None:
+    problem = find_invalid_spec(resource(**template(volumes=[volume])).object)
+
+    assert problem is not None
+    assert (problem.reason, problem.conditions) == (Reason.INVALID_SPEC, ("SinkReady",))
+    assert problem.message == (
+        "spec.sink.files.url 'file:///data/orders%20new': volume 'data' of spec.workers.podTemplate, mounted at /data, "
+        "is gone with its pod, and the files with it, although their checkpoints remain: use a persistentVolumeClaim "
+        "(ReadWriteMany for several workers), or a bucket, s3://bucket/prefix"
+    )
+
+
+@pytest.mark.parametrize(("deepest", "is_refused"), [("scratch", True), ("data", False)])
+def test_the_volume_that_is_mounted_deepest_decides(deepest: str, is_refused: bool) -> None:
+    other = {"data": "scratch", "scratch": "data"}[deepest]
+    mounts = [{"name": deepest, "mountPath": "/data/orders new"}, {"name": other, "mountPath": "/data"}]
+    containers = [{"name": "worker", "volumeMounts": mounts}]
+    volumes = [CLAIM, {"name": "scratch", "emptyDir": {}}]
+    problem = find_invalid_spec(resource(**template(containers=containers, volumes=volumes)).object)
+
+    assert (problem is not None) == is_refused
+
+
+def test_dead_letters_on_an_empty_dir_are_refused() -> None:
+    delivery = {"onPermanentError": "DeadLetter", "deadLetter": {"files": {"url": "file:///data/refused"}}}
+    changes = {"delivery": delivery, "workers": template(volumes=[{"name": "data", "emptyDir": {}}])["workers"]}
+    problem = find_invalid_spec(resource(**changes).object)
+
+    assert problem is not None
+    assert problem.message.startswith("spec.delivery.deadLetter.files.url 'file:///data/refused': volume 'data'")
 
 
 @pytest.mark.parametrize(
