@@ -138,12 +138,24 @@ def table_not_found(place: Place) -> Problem:
     )
 
 
-def destination_incompatible(table: str, found: Iterable[object]) -> Problem:
-    """The problem of a destination that cannot hold an equal copy; `found` are the causes."""
+def destination_incompatible(sink: TablestoreSink, found: Iterable[object], *, is_unused: bool = False) -> Problem:
+    """The problem of a destination that cannot hold an equal copy.
+
+    Args:
+        sink: names the destination.
+        found: the causes.
+        is_unused: whether nothing was copied to it yet, so that another table may take its place.
+    """
+    anew = "the operator creates it anew" if sink.create_table == "IfMissing" else "create it anew"
+    drop = (
+        f"drop the table, and {anew}"
+        if is_unused
+        else f"where that cannot be done, drop the table too: a new one would lack what was consumed, so {RESET_HINT}"
+    )
     return Problem(
         Reason.DESTINATION_INCOMPATIBLE,
-        f"spec.sink.tablestore.table {table!r}: {'; '.join(str(problem) for problem in found)}: change the table's "
-        f"options, or let the operator create another table",
+        f"spec.sink.tablestore.table {sink.table!r}: {'; '.join(str(problem) for problem in found)}: change the "
+        f"table's options, or {drop}",
         ("SinkReady",),
     )
 

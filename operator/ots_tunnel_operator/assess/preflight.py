@@ -218,8 +218,18 @@ def _destination_problem(world: World, snapshot: Snapshot) -> Problem | None:
         return None
     found = check_destination(world.source.schema, world.destination.schema)
     if found:
-        return destination_incompatible(sink.table, found)
+        return destination_incompatible(sink, found, is_unused=_is_unused(world))
     return _existing_rows(world, world.destination, field, snapshot)
+
+
+def _is_unused(world: World) -> bool:
+    """Whether nothing can have been copied to the destination: neither Spark nor a worker has begun."""
+    if world.resource.recorded_snapshot or world.resource.recorded_destination.get("ensuredTime"):
+        return False
+    tunnel = world.tunnel
+    return isinstance(tunnel, Missing) or (
+        isinstance(tunnel, Tunnel) and has_moved(tunnel.description, tunnel.checkpoints) is False
+    )
 
 
 def _existing_rows(world: World, destination: Table, field: str, snapshot: Snapshot) -> Problem | None:

@@ -110,7 +110,13 @@ def _not_empty(ott: Ott) -> list[Step]:
 
 
 def _incompatible(ott: Ott) -> list[Step]:
-    return [Step("Change the options of the destination that the message names, or delete it: it is created anew.")]
+    text = "Change the options of the destination that the message names"
+    if not ott.text("destination", "ensuredTime") and not ott.text("tunnel", "id"):
+        sink = (ott.spec.get("sink") or {}).get("tablestore") or {}
+        who = "it is created anew" if sink.get("createTable", "IfMissing") == "IfMissing" else "create it anew"
+        return [Step(f"{text}, or drop that table: {who}.")]
+    kept = "Do not drop the table alone: a new one would lack what was consumed before (DestinationBehindTunnel)."
+    return [Step(f"{text}. {kept}"), _start_over(ott, "Where they cannot be changed, drop the table and s")]
 
 
 def _refused(ott: Ott) -> list[Step]:

@@ -653,3 +653,24 @@ def of_table(resource: Resource, done: int) -> dict[tuple[str, str], Any]:
 def verdict_of(found: World) -> dict[str, Any]:
     status = report(found)
     return {key: status[key] for key in ("conditions", "verdict") if key in status}
+
+
+UNFIT = Table(replace(COPY, max_versions=1), empty=True)
+
+
+@pytest.mark.parametrize(
+    ("of", "may_be_dropped"),
+    [
+        (world(resource(), tunnel=Missing(), destination=UNFIT), True),
+        (world(resource(), tunnel=UNMOVED, destination=UNFIT), True),
+        (world(resource(), tunnel=MOVED, destination=UNFIT), False),
+        (world(resource(recorded()), tunnel=UNMOVED, destination=UNFIT), False),
+        (world(resource({"snapshot": {"tunnelId": "t"}}), tunnel=UNMOVED, destination=UNFIT), False),
+        (world(resource(), destination=UNFIT, tunnel=Unread()), False),
+    ],
+)
+def test_an_unfit_destination_may_be_dropped_only_before_anything_is_copied(of: World, may_be_dropped: bool) -> None:
+    problem = assessed(of).problem
+
+    assert problem is not None
+    assert ("drop the table, and the operator creates it anew" in problem.message) == may_be_dropped

@@ -144,3 +144,17 @@ def test_a_claim_without_a_status_leads_to_its_lease() -> None:
         "kubectl -n ots-tunnel-system get lease ots-tunnel-operator",
         "kubectl -n shop annotate ott orders-copy ots-tunnel.dev/operator-",
     )
+
+
+def test_a_destination_may_be_dropped_only_before_anything_was_consumed() -> None:
+    unused = Ott(body() | {"status": status(tunnel={}, destination={})})
+    by_hand = Ott(body(sink__tablestore__createTable="Never") | {"status": status(tunnel={}, destination={})})
+
+    (drop,) = steps_for(unused, Reason.DESTINATION_INCOMPATIBLE)
+    (create,) = steps_for(by_hand, Reason.DESTINATION_INCOMPATIBLE)
+    keep, start_over = steps_for(healthy(), Reason.DESTINATION_INCOMPATIBLE)
+
+    assert drop.text.endswith("drop that table: it is created anew.")
+    assert create.text.endswith("drop that table: create it anew.")
+    assert "Do not drop the table alone" in keep.text
+    assert start_over.commands
