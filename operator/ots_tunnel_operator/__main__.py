@@ -98,6 +98,14 @@ def main() -> None:
     show_default=True,
     help="Shortest time in seconds between two writes of figures to a status.",
 )
+@click.option(
+    "--rollout-budget",
+    envvar="OTS_OPERATOR_ROLLOUT_BUDGET",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Objects whose workers may be replaced at once because this release has another worker image or pod template.",
+)
 @click.option("--http-host", default="0.0.0.0", show_default=True, help="Address of the server of probes and metrics.")
 @click.option(
     "--http-port",
@@ -146,6 +154,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     cluster_assigns_user: bool,
     poll_seconds: float,
     status_seconds: float,
+    rollout_budget: int,
     http_host: str,
     http_port: int,
     console_port: int | None,
@@ -167,6 +176,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
         cluster_assigns_user=cluster_assigns_user,
         poll_seconds=poll_seconds,
         status_seconds=status_seconds,
+        rollout_budget=rollout_budget,
         lease=f"{lease_namespace}/{lease_name}" if lease_namespace else "",
     )
     metrics = OperatorMetrics()

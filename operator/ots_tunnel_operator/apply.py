@@ -12,12 +12,13 @@ from typing import Any, TypeVar, assert_never
 from ots_tunnel_operator import KIND, names
 from ots_tunnel_operator.create import ActionFailed, Creator
 from ots_tunnel_operator.diagnosis import crd_outdated, kube_problem
-from ots_tunnel_operator.kube.client import KubeError, NameConflict
+from ots_tunnel_operator.kube.client import KindMissing, KubeError, NameConflict
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.drift import is_current, owned_fields, stamp, stamped
 from ots_tunnel_operator.kube.kinds import (
     DEPLOYMENT,
     NO_VERSION,
+    POD,
     SPARK_APPLICATION,
     Kind,
     Manifest,
@@ -32,8 +33,10 @@ from ots_tunnel_operator.plan.actions import (
     CreateTunnel,
     DeleteObject,
     EnsureDestination,
+    MarkPod,
     RecordStatus,
     ScaleDown,
+    SetReplicas,
 )
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.status_write import StatusOutdated, dropped_fields, write_status
@@ -91,7 +94,11 @@ class Applier:
             case ApplyObject(manifest):
                 return await self._apply_object(manifest)
             case ScaleDown():
-                return await self._scale_down()
+                return await self._scale(0)
+            case SetReplicas(replicas):
+                return await self._scale(replicas)
+            case MarkPod(name, cost):
+                return await self._mark(name, cost)
             case DeleteObject(kind, name):
                 return await self._delete_object(kind, name)
             case _:
@@ -150,15 +157,28 @@ class Applier:
             f"it, or create an object with another name instead"
         )
 
-    async def _scale_down(self) -> bool:
+    async def _scale(self, replicas: int) -> bool:
         name = names.deployment_name(self._resource.name)
         existing = await self._kube.get(DEPLOYMENT, self._resource.namespace, name)
-        if existing is None or existing["spec"].get("replicas") == 0:
+        if existing is None or existing["spec"].get("replicas") == replicas:
             return False
         self._refuse_foreign(existing, DEPLOYMENT)
-        change = {"metadata": {"uid": _uid(existing)}, "spec": {"replicas": 0}}
+        change = {"metadata": {"uid": _uid(existing)}, "spec": {"replicas": replicas}}
         await self._kube.patch(DEPLOYMENT, self._resource.namespace, name, change)
-        self._log(LogAction.SCALED_DOWN, kind=DEPLOYMENT.kind, child=name)
+        action = LogAction.SCALED if replicas else LogAction.SCALED_DOWN
+        self._log(action, kind=DEPLOYMENT.kind, child=name)
+        return True
+
+    async def _mark(self, name: str, cost: str | None) -> bool:
+        change = {"metadata": {"annotations": {names.ANNOTATION_DELETION_COST: cost}}}
+        try:
+            await self._kube.patch(POD, self._resource.namespace, name, change)
+        except KubeError as error:
+            # it has gone by itself; the next pass chooses again
+            if error.status != 404 or isinstance(error, KindMissing):
+                raise
+            return False
+        self._log(LogAction.MARKED_POD, kind=POD.kind, child=name)
         return True
 
     async def _delete_object(self, kind: Kind, name: str) -> bool:

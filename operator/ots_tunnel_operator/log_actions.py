@@ -59,6 +59,15 @@ class LogAction(enum.StrEnum):
     APPLIED_OBJECT = "applied_object", "A child was created or changed.", "namespace", "object", "kind", "child"
     DELETED_OBJECT = "deleted_object", "A child was deleted.", "namespace", "object", "kind", "child"
     SCALED_DOWN = "scaled_down", "The Deployment of the workers was set to 0.", "namespace", "object", "kind", "child"
+    SCALED = "scaled", "The number of workers was changed alone.", "namespace", "object", "kind", "child"
+    MARKED_POD = (
+        "marked_pod",
+        "A worker's pod was named as the next one to go, or is no longer.",
+        "namespace",
+        "object",
+        "kind",
+        "child",
+    )
     PASS_FAILED = (
         "pass_failed",
         "A pass over an object ended with an error; tried again after a growing pause.",

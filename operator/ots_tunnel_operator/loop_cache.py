@@ -93,6 +93,10 @@ class LoopCache:
     foreign_since: dict[str, float] = field(default_factory=dict)
     scaling: History | None = None
     """What the autoscaler remembers; None before the first look."""
+    calm: tuple[object, float] | None = None
+    """The pods, and the time of the first of the looks in a row that found them at rest; None while something moves."""
+    moving: tuple[object, float] | None = None
+    """The pods, and the time since which something moves with them; None at rest."""
     last_write: float = 0.0
     """Time of the last status write."""
     written: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
@@ -155,6 +159,8 @@ class LoopCache:
         self.silent_since = {name: since + back for name, since in self.silent_since.items()}
         self.scaling = None if self.scaling is None else self.scaling.moved(back)
         self.foreign_since = {client: since + back for client, since in self.foreign_since.items()}
+        self.calm = None if self.calm is None else (self.calm[0], self.calm[1] + back)
+        self.moving = None if self.moving is None else (self.moving[0], self.moving[1] + back)
         self.posted = {key: time + back for key, time in self.posted.items()}
         self.observed_time = None if self.observed_time is None else self.observed_time + back
         self.absent_since = None if self.absent_since is None else self.absent_since + back

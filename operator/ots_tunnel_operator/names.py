@@ -26,6 +26,12 @@ LABEL_NAME = f"{GROUP}/name"
 LABEL_ROLE = f"{GROUP}/role"
 #: Hash of the worker's document in the pod template: a changed document restarts the pods one by one.
 ANNOTATION_CONFIG_HASH = f"{GROUP}/config-hash"
+#: On the workers' Deployment: hash of the pod template that was applied; a changed template replaces the pods.
+ANNOTATION_TEMPLATE_HASH = f"{GROUP}/template-hash"
+#: On the workers' Deployment: generation of the object and hash of the part of its spec that makes the template.
+ANNOTATION_MADE_FROM = f"{GROUP}/made-from"
+#: Of Kubernetes: pods with a lower cost go first where a ReplicaSet has to remove some.
+ANNOTATION_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 #: Hash of the manifest that was applied (`kube.drift`).
 ANNOTATION_RENDERED_HASH = f"{GROUP}/rendered-hash"
 #: Lease, as `namespace/name`, of the operator that serves an object (`kube.claims`).
@@ -43,6 +49,9 @@ ANNOTATION_FORCE_DELETE = f"{GROUP}/force-delete"
 ROLE_WORKER = "worker"
 #: Role label of a snapshot's application and its pods.
 ROLE_SNAPSHOT = "snapshot"
+
+#: Cost by which the operator names the next worker to go; the lowest one but one, so that it is told from a person's.
+LEAVES_NEXT = "-2147483647"
 
 #: Container of a worker pod; `workers.podTemplate` merges into it by this name.
 WORKER_CONTAINER = "worker"

@@ -88,6 +88,8 @@ class Reason(enum.StrEnum):
     STARTING_WORKERS = "StartingWorkers", "Workers are starting."
     SCALING = "Scaling", "The number of workers changes."
     ROLLING_WORKERS = "RollingWorkers", "Workers are being replaced by ones with the current configuration."
+    ROLLOUT_WAITING = "RolloutWaiting", "The workers run as before until it is their turn to be those of this release."
+    ROLLOUT_STUCK = "RolloutStuck", "A new worker does not become ready, so the former ones keep running."
     SUSPENDING = "Suspending", "spec.suspend is true and consumers are still draining."
     DELETING = "Deleting", "The object is being deleted."
     PREDECESSOR_GOING = "PredecessorGoing", "A child of a deleted object of the same name still exists."

@@ -25,8 +25,9 @@ from ots_tunnel_operator.loop.reconcile import Reconciler
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.observer import Observer
+from ots_tunnel_operator.observe.rollouts import Rollouts
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.world import Competitor, Resource
+from ots_tunnel_operator.world import Competitor, Resource, RolloutTurn
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +73,7 @@ class Runtime:
         self._reconciler: Reconciler | None = None
         self._opened = 0.0
         self._concerns = Concerns()
+        self._rollouts = Rollouts(settings.worker_image)
         self._instances = InstancePool(self._before_write, metrics.service_refused)
         self._caches: dict[str, LoopCache] = {}
         self._uids: dict[Place, str] = {}
@@ -142,7 +144,7 @@ class Runtime:
         """The passes over all objects; `elder` replaces the look for an elder object on the same tunnel."""
         if self._reconciler is None or elder is not None:
             cluster, reader, session = self._connected()
-            observer = Observer(reader, session, self.settings)
+            observer = Observer(reader, session, self.settings, self.turn)
             look = elder or self.elder
             self._reconciler = Reconciler(
                 cluster,
@@ -168,6 +170,10 @@ class Runtime:
     def elder(self, resource: Resource) -> Competitor | None:
         """The eldest other object on the tunnel of this one; None where this one is the eldest."""
         return eldest(resource, self._concerns.rivals(resource.spec.identity))
+
+    def turn(self, resource: Resource) -> RolloutTurn:
+        """What the other objects do about new workers."""
+        return self._rollouts.turn(resource)
 
     def first_pause(self) -> float:
         """Seconds until the first pass of a loop: after a start, the passes of many objects are spread."""
@@ -225,6 +231,7 @@ class Runtime:
         namespace, name = metadata["namespace"], metadata["name"]
         if kind is TUNNEL:
             deleted = event == "DELETED"
+            (self._rollouts.deleted if deleted else self._rollouts.changed)(manifest)
             self.wake(self._concerns.deleted(manifest) if deleted else self._concerns.changed(manifest))
             if deleted:
                 # the loop notices that its object is gone

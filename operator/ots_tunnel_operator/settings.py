@@ -21,6 +21,8 @@ class Settings:
     """Whether the workers of each object get a PodDisruptionBudget."""
     cluster_assigns_user: bool = False
     """Whether user and group of worker pods are left to the cluster, as OpenShift wants it."""
+    rollout_budget: int = 3
+    """Objects whose workers may be replaced at once because this release has another worker image or pod template."""
     lease: str = ""
     """Lease of the leader election as namespace/name, which claims name; empty without election."""
     poll_seconds: float = 15.0

@@ -263,6 +263,8 @@ class Pod:
     """What its worker ended with, where that was a possible gap."""
     kept: KeptReport | None = None
     """The last report of a ready worker that did not answer for a moment; it is shown and proves nothing."""
+    deletion_cost: str = ""
+    """Its annotation pod-deletion-cost; empty without one."""
 
     @property
     def is_alive(self) -> bool:
@@ -301,6 +303,28 @@ class Competitor:
 
 
 @dataclass(frozen=True, slots=True)
+class Settling:
+    """Whether workers and channels have come to rest since they moved last; seconds of the operator's clock."""
+
+    moves: str = ""
+    """What moves, in words; empty at rest."""
+    calm_seconds: float = 0.0
+    """For how long looks at the tunnel have found nothing that moves."""
+    stuck_seconds: float = 0.0
+    """For how long something has moved while no pod came or went."""
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutTurn:
+    """What the other objects of this operator do about new workers."""
+
+    rolling: int = 0
+    """Objects whose workers are being replaced."""
+    ahead: int = 0
+    """Objects that wait to replace theirs and come before this one."""
+
+
+@dataclass(frozen=True, slots=True)
 class World:
     """What one pass observed."""
 
@@ -327,6 +351,8 @@ class World:
     """Clients that own channels and are no workers of this object: client id -> time of the first sighting."""
     consumed_until: Mapping[str, float] = field(default_factory=dict)
     """Until when workers have reported channels as consumed, also earlier ones: channel id -> Unix seconds."""
+    settling: Settling = Settling()
+    rollout_turn: RolloutTurn = RolloutTurn()
 
     scaling: History | None = None
     """What the autoscaler remembers of earlier looks; None in the first one of a process."""

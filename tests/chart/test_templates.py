@@ -165,7 +165,7 @@ def test_rights_on_spark_are_granted_where_spark_is_on(helm: Helm) -> None:
     assert off < on
     assert not {resource for group, resource, _ in off if group in ("sparkoperator.k8s.io", RBAC)}
     # what is left of pods and ConfigMaps
-    assert {verb for _, resource, verb in off if resource == "pods"} == {"list", "watch"}
+    assert {verb for _, resource, verb in off if resource == "pods"} == {"list", "watch", "patch"}
     assert {verb for _, resource, verb in off if resource == "configmaps"} == {
         "get",
         "list",

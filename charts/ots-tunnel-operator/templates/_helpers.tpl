@@ -137,9 +137,10 @@ labels: {{- merge (include "ott.labels" .root | fromYaml) (.labels | default dic
 - apiGroups: [""]
   resources: [configmaps, serviceaccounts]
   verbs: [get, list, watch, create, patch]
+# Before a worker is taken away, its pod gets a deletion cost, so that the one with the fewest channels goes.
 - apiGroups: [""]
   resources: [pods]
-  verbs: [list, watch]
+  verbs: [list, watch, patch]
 {{- if .Values.workers.podDisruptionBudget.enabled }}
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]

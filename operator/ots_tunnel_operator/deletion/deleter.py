@@ -1,12 +1,14 @@
 """Deletion of an object: what its policy deletes, then its release (docs/architecture.md 3.6).
 
-Retain keeps the tunnel. Delete removes the tunnel if this operator created it: first the consumers, so that no client
-is left on it, then the tunnel, then the record of a snapshot. Children with an owner are removed by garbage collection.
+The workers end first: they hand back their channels and store their last checkpoints, and no client is left. Retain
+keeps the tunnel. Delete removes it if this operator created it, then the record of a snapshot. Children with an owner
+are removed by garbage collection.
 
 A deletion always ends. Whatever is in the way (credentials, endpoint, Secret, rights, a spec that this release cannot
 read, an unexpected error) is told by an event at once. After Settings.delete_seconds (600 s), or at once with the
-annotation of names.ANNOTATION_FORCE_DELETE, the object is released with another event, and the tunnel stays. The
-release itself is tried until the finalizer is gone; a policy that is edited meanwhile is carried out first.
+annotation of names.ANNOTATION_FORCE_DELETE, the object is released with another event, and the tunnel stays. Where it
+waits for nothing but its workers, that is for their grace period and a minute. The release itself is tried until the
+finalizer is gone; a policy that is edited meanwhile is carried out first.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from collections.abc import Callable
 
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel_operator import names
-from ots_tunnel_operator.deletion.obstacles import Doubtful, Elsewhere, JustClaimed, NotYet, Obstacle
+from ots_tunnel_operator.deletion.obstacles import Doubtful, Draining, Elsewhere, JustClaimed, NotYet, Obstacle
 from ots_tunnel_operator.deletion.policy import Policy
 from ots_tunnel_operator.deletion.release import release
 from ots_tunnel_operator.deletion.remains import Remains
@@ -98,7 +100,7 @@ class Deleter:
                 # after a long absence of every operator the time is over before the first try
                 is_untried = isinstance(waiting, JustClaimed) and not was_claimed
                 was_claimed = was_claimed or is_untried
-                if not is_untried and self._is_late(remains, began, elsewhere=isinstance(waiting, Elsewhere)):
+                if not is_untried and self._is_late(remains, began, waiting):
                     await self._leave_behind(remains, namespace, name, str(waiting), cache)
                     return remains
                 now = self._clock()
@@ -160,7 +162,8 @@ class Deleter:
                 raise Doubtful(doubt)
             raise Elsewhere("another operator serves the object")
 
-    def _is_late(self, remains: Remains | None, began: float, *, elsewhere: bool) -> bool:
+    def _is_late(self, remains: Remains | None, began: float, waiting: NotYet) -> bool:
+        elsewhere = isinstance(waiting, Elsewhere)
         if remains is not None and remains.is_forced and not elsewhere:
             return True
         longest, now = self._longest(elsewhere=elsewhere), self._clock()
@@ -168,6 +171,9 @@ class Deleter:
             return now - began > longest
         # after a long absence of every operator the time is over before the workers have been told to drain
         patience = min(remains.drain_seconds, longest)
+        if isinstance(waiting, Draining):
+            # a worker that has not ended by then never will: its node is lost
+            longest = patience
         return now - remains.deleted > longest and now - began > patience
 
     def _longest(self, *, elsewhere: bool) -> float:

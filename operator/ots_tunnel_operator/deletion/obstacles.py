@@ -15,6 +15,10 @@ class JustClaimed(NotYet):
     """The object was claimed in this moment: the deletion has not been tried yet."""
 
 
+class Draining(NotYet):
+    """Workers hand back their channels: the deletion only waits for them, and nothing is lost if it does not."""
+
+
 class Obstacle(NotYet):
     """Deletion waits for something that may never end by itself; the text says what to do."""
 

@@ -1,4 +1,4 @@
-"""What the policy of a deleted object deletes: consumers first, then the tunnel, then the record of a snapshot."""
+"""What the policy of a deleted object does: its workers end, then its tunnel goes, then the record of a snapshot."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ from ots_tunnel.errors import ObjectNotExist, ParameterInvalid
 from ots_tunnel.model import TunnelInfo
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.creation import is_recorded_at, is_standing, tunnel_record
-from ots_tunnel_operator.deletion.obstacles import NotYet, Obstacle
+from ots_tunnel_operator.deletion.obstacles import Draining, NotYet, Obstacle
 from ots_tunnel_operator.deletion.remains import Remains
 from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
+from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
-from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SECRET, SPARK_APPLICATION
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SECRET, SPARK_APPLICATION, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache, Side
 from ots_tunnel_operator.manifests.children import is_child, is_owned
 from ots_tunnel_operator.observe.access_key import read_credentials
 from ots_tunnel_operator.observe.pods import worker_pod
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import Failure, Resource
+
+#: Finalizer of Kubernetes on an object whose children are to outlive it.
+ORPHANS = "orphan"
 
 
 class Policy:
@@ -34,7 +38,7 @@ class Policy:
         self._clock = clock
 
     async def carry_out(self, remains: Remains, cache: LoopCache) -> None:
-        """Delete what the policy says.
+        """Let the workers end, and delete what the policy says.
 
         Raises:
             NotYet: something is in the way, or has to end first.
@@ -42,6 +46,8 @@ class Policy:
         """
         if remains.deletes_tunnel:
             await self._delete(remains.resource(), cache)
+        else:
+            await self._drain(remains)
         if remains.deletes:
             await self._delete_record(remains)
         elif remains.uses_spark:
@@ -100,17 +106,28 @@ class Policy:
         if is_free and not recorded.get("id") and is_standing(recorded, self._clock()):
             raise NotYet("a call that creates the tunnel may still be under way")
 
+    async def _drain(self, remains: Remains) -> None:
+        """Let the workers end before the object does: who waits for the deletion finds every channel handed back.
+
+        A Deployment that is to outlive its object (`kubectl delete --cascade=orphan`) goes on.
+        """
+        found = await self._kube.get(DEPLOYMENT, remains.namespace, names.deployment_name(remains.name))
+        is_orphaned = found is not None and not is_owned(found, remains.uid, {})
+        if is_orphaned or ORPHANS in remains.finalizers:
+            return
+        if found is not None:
+            await self._stop(remains.namespace, remains.name, found)
+        alive = await self._alive(remains.namespace, remains.name)
+        if alive:
+            raise Draining(f"worker {alive} is draining")
+
     async def _stop_consumers(self, resource: Resource) -> None:
-        name, namespace = names.deployment_name(resource.name), resource.namespace
-        found = await self._kube.get(DEPLOYMENT, namespace, name)
-        is_ours = found is not None and is_child(found, DEPLOYMENT, resource.name, resource.uid)
-        if found is not None and is_ours and found["spec"].get("replicas"):
-            await self._kube.patch(DEPLOYMENT, namespace, name, {**_the_one(found), "spec": {"replicas": 0}})
-        # pods may have outlived a Deployment that another client deleted
-        pods = await self._kube.list(POD, namespace, names.selector_text(resource.name))
-        alive = next((pod for pod in map(worker_pod, pods) if pod.is_alive), None)
-        if alive is not None:
-            raise NotYet(f"worker {alive.name} is draining")
+        namespace = resource.namespace
+        found = await self._kube.get(DEPLOYMENT, namespace, names.deployment_name(resource.name))
+        if found is not None and is_child(found, DEPLOYMENT, resource.name, resource.uid):
+            await self._stop(namespace, resource.name, found)
+        if alive := await self._alive(namespace, resource.name):
+            raise NotYet(f"worker {alive} is draining")
         if not resource.spec.uses_spark:
             # the engine is immutable; without Spark the operator may have no rights on its kinds
             return
@@ -119,6 +136,22 @@ class Policy:
             uid = str(application["metadata"].get("uid") or "")
             await self._kube.delete(SPARK_APPLICATION, namespace, names.snapshot_name(resource.name), uid=uid)
             raise NotYet("the snapshot's SparkApplication is being removed")
+
+    async def _stop(self, namespace: str, name: str, deployment: Manifest) -> None:
+        """Ask for no worker any more; a Deployment that is gone meanwhile has none."""
+        if not deployment["spec"].get("replicas"):
+            return
+        change = {**_the_one(deployment), "spec": {"replicas": 0}}
+        try:
+            await self._kube.patch(DEPLOYMENT, namespace, names.deployment_name(name), change)
+        except KubeError as error:
+            if error.status != 404 or isinstance(error, KindMissing):
+                raise
+
+    async def _alive(self, namespace: str, name: str) -> str:
+        """A worker's pod that has not ended; they may outlive a Deployment that another client deleted."""
+        pods = await self._kube.list(POD, namespace, names.selector_text(name))
+        return next((pod.name for pod in map(worker_pod, pods) if pod.is_alive), "")
 
     async def _read_keys(self, resource: Resource, side: Side, place: Place) -> None:
         if side.credentials is not None:

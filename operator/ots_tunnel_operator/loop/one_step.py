@@ -22,7 +22,7 @@ from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.plan.actions import Plan, RecordStatus, Wait
 from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.report.conditions import record_notices
+from ots_tunnel_operator.report.conditions import Notice, record_notices
 from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.status_write import StatusOutdated
@@ -86,6 +86,9 @@ class OneStep:
         cache.action_failed = decided is not tried
         if decided.again and decided.problem is None:
             return None
+        if decided.warning is not None and not cache.action_failed:
+            notice = Notice("Warning", decided.warning.reason, decided.warning.message)
+            await self._reporter.post(resource, notice, cache, world.now)
         shown = await self._refreshed(world) if changed else world
         await self._reporter.report(shown, assessment, decided, cache)
         cache.failing_since = None

@@ -5,6 +5,8 @@ It contains only fields that the operator decides: server-side apply leaves all 
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +26,8 @@ USER_ID = 10001
 #: User and groups of a worker's pod where the cluster does not assign them.
 _USER = {"runAsUser": USER_ID, "runAsGroup": USER_ID, "fsGroup": USER_ID}
 _MEBIBYTE = 1024 * 1024
+#: Fields of the spec that change without another pod template.
+_NOT_OF_TEMPLATE = ("replicas", "autoscaling", "suspend", "deletion_policy", "monitoring", "spark")
 #: Memory of an idle worker in MiB: interpreter, libraries and buffers of connections.
 _IDLE_MEMORY = 128
 
@@ -51,8 +55,14 @@ def deployment(
     container = _container(obj, config, image) | {"imagePullPolicy": pull_policy}
     template = _pod_template(obj, container, {} if cluster_assigns_user else _USER)
     settle_seconds = 3 * settings.heartbeat_interval_seconds
+    template = _pinned(obj, config, overlay(template, settings.pod_template))
     manifest = child(obj, "apps/v1", "Deployment", names.deployment_name(obj.name), names.ROLE_WORKER)
+    made = {
+        names.ANNOTATION_TEMPLATE_HASH: _hash(template),
+        names.ANNOTATION_MADE_FROM: f"{obj.metadata.generation}.{_hash(_makes_template(obj))}",
+    }
     return manifest | {
+        "metadata": manifest["metadata"] | {"annotations": made},
         "spec": {
             "replicas": replicas,
             # A new pod receives its channels within three heartbeats; only then the next old pod is stopped
@@ -63,9 +73,19 @@ def deployment(
             "revisionHistoryLimit": 3,
             "selector": {"matchLabels": names.worker_selector(obj.name)},
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
-            "template": _pinned(obj, config, overlay(template, settings.pod_template)),
+            "template": template,
         },
     }
+
+
+def _makes_template(obj: TablestoreTunnel) -> dict[str, Any]:
+    """The part of the spec that makes the pod template, without what has its default: a release may add fields."""
+    return obj.spec.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=set(_NOT_OF_TEMPLATE))
+
+
+def _hash(document: dict[str, Any]) -> str:
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _pinned(obj: TablestoreTunnel, config: WorkerConfig, template: dict[str, Any]) -> dict[str, Any]:

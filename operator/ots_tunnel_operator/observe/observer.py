@@ -5,7 +5,7 @@ What cannot be read becomes a `Failure` with its problem: never a default, and a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,22 +19,37 @@ from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.observe.belonging import with_own_reports, with_own_terminations
 from ots_tunnel_operator.observe.pods import spark_pod, worker_pod
 from ots_tunnel_operator.observe.scrape import scrape
+from ots_tunnel_operator.observe.settling import observe_settling
 from ots_tunnel_operator.observe.sides import SidesObserver
 from ots_tunnel_operator.observe.stillness import observe_movement, observe_silence
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
 from ots_tunnel_operator.observe.worker_secrets import observe_worker_secrets
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.turns.queue import Patience
-from ots_tunnel_operator.world import Competitor, Pod, Resource, World
+from ots_tunnel_operator.world import Competitor, Pod, Resource, RolloutTurn, World
 
 
 class Observer:
-    """Reads the world of an object; holds no state of a single object."""
+    """Reads the world of an object; holds no state of a single object.
 
-    def __init__(self, kube: Reader, session: aiohttp.ClientSession, settings: Settings) -> None:
+    Args:
+        kube: what watches keep of the cluster.
+        session: asks the workers for their reports.
+        settings: of the process.
+        turn: what the other objects do about new workers.
+    """
+
+    def __init__(
+        self,
+        kube: Reader,
+        session: aiohttp.ClientSession,
+        settings: Settings,
+        turn: Callable[[Resource], RolloutTurn] = lambda _: RolloutTurn(),
+    ) -> None:
         self._kube = kube
         self._session = session
         self._settings = settings
+        self._turn = turn
         self._sides = SidesObserver(kube, settings)
         self._tunnel = TunnelObserver(settings)
 
@@ -51,6 +66,7 @@ class Observer:
             KubeError: the API server does not answer.
         """
         world = World(resource, now, elder=elder, children=await self._children(resource), scaling=cache.scaling)
+        world = replace(world, rollout_turn=self._turn(resource))
         selector = names.selector_text(resource.name)
         items = await self._kube.list(POD, resource.namespace, selector)
         found = [worker_pod(item) for item in items]
@@ -70,7 +86,7 @@ class Observer:
             world = await self._tunnel.observe(
                 await self._sides.observe(world, cache, cache.patience), cache, cache.patience
             )
-        return observe_movement(with_own_terminations(world), cache)
+        return observe_settling(observe_movement(with_own_terminations(world), cache), cache)
 
     async def _children(self, resource: Resource) -> dict[tuple[str, str], Mapping[str, Any]]:
         wanted: list[tuple[Kind, str, str]] = [(DEPLOYMENT, names.deployment_name(resource.name), names.ROLE_WORKER)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ots_tunnel.errors import PossibleGap
 from ots_tunnel_operator.diagnosis import shortened
-from ots_tunnel_operator.names import WORKER_CONTAINER
+from ots_tunnel_operator.names import ANNOTATION_DELETION_COST, WORKER_CONTAINER
 from ots_tunnel_operator.times import latest_time, parse_time
 from ots_tunnel_operator.world import Pod, ReportedGap, SparkPod
 
@@ -32,6 +32,7 @@ def worker_pod(item: Mapping[str, Any]) -> Pod:
         message=_why_not_running(container, conditions),
         created=parse_time(metadata.get("creationTimestamp")) or 0.0,
         gaps=_gaps(container),
+        deletion_cost=str((metadata.get("annotations") or {}).get(ANNOTATION_DELETION_COST) or ""),
     )
 
 

@@ -53,6 +53,21 @@ class ScaleDown:
 
 
 @dataclass(frozen=True, slots=True)
+class SetReplicas:
+    """Set the Deployment's replicas and change nothing else of it: its new template waits for its turn."""
+
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarkPod:
+    """Set the deletion cost of a worker's pod, by which a ReplicaSet chooses whom it removes; None takes it away."""
+
+    name: str
+    cost: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteObject:
     """Delete one child of the object's snapshot; one that belongs to something else is refused."""
 
@@ -60,7 +75,9 @@ class DeleteObject:
     name: str
 
 
-Action = RecordStatus | EnsureDestination | CreateTunnel | ApplyObject | ScaleDown | DeleteObject
+Action = (
+    RecordStatus | EnsureDestination | CreateTunnel | ApplyObject | ScaleDown | SetReplicas | MarkPod | DeleteObject
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +85,14 @@ class Wait:
     """What has to happen before the object is as wanted."""
 
     reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Warn:
+    """A Warning event about actions that were carried out although something spoke against them."""
+
+    reason: str
     message: str
 
 
@@ -85,3 +110,7 @@ class Plan:
     completed: bool = False
     replicas: int = 0
     """Workers that should exist now."""
+    warning: Warn | None = None
+    """Posted once the actions are carried out."""
+    held: Wait | None = None
+    """What waits although the object is as wanted otherwise: it has no part in Ready."""

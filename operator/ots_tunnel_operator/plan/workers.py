@@ -11,10 +11,15 @@ from ots_tunnel_operator.manifests.worker_account import has_own_account, servic
 from ots_tunnel_operator.manifests.worker_deployment import deployment
 from ots_tunnel_operator.manifests.worker_document import config_map, worker_config
 from ots_tunnel_operator.manifests.worker_spread import disruption_budget
-from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, RecordStatus, Wait
+from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, RecordStatus, SetReplicas, Wait
+from ots_tunnel_operator.plan.rollout import is_rolling, is_stuck, replaces_workers, waits_for_its_turn
+from ots_tunnel_operator.plan.scaling import Course, course
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import World
+
+#: Kinds that stay as they are while a rollout waits for its turn: the former workers read the former document.
+HELD = frozenset({"ConfigMap", "Deployment"})
 
 
 def may_consume(world: World, assessment: Assessment) -> bool:
@@ -52,19 +57,39 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
         problem: a problem that does not stop workers, for the report.
     """
     completed = assessment.is_completed
-    replicas = 0 if completed else assessment.scaling.wanted
-    actions, invalid = _worker_objects(world, assessment, replicas, settings)
+    wanted = 0 if completed else assessment.scaling.wanted
+    step = course(world, wanted)
+    actions, invalid = _worker_objects(world, assessment, step.replicas, settings)
+    # a problem elsewhere does not end a rollout
+    wait = None if completed else _wait_for_workers(world, wanted, step)
+    wait, held = _rollout(world, actions, step, settings, wait)
+    told: tuple[Action, ...] = (*step.marks, *actions)
+    if held is not None:
+        others = tuple(one for one in actions if one.manifest["kind"] not in HELD)
+        is_scaled = assessment.deployed_replicas == step.replicas
+        told = (*step.marks, *others, *(() if is_scaled else (SetReplicas(step.replicas),)))
     if assessment.scaling.record is not None and not completed:
         # before it is carried out: an operator that dies in between carries it out after its restart
-        actions = (RecordStatus({"autoscaling": assessment.scaling.record}), *actions)
-    # a problem elsewhere does not end a rollout
-    wait = None if completed else _wait_for_workers(world, replicas)
-    return Plan(actions, wait, problem or invalid, completed=completed, replicas=replicas)
+        told = (RecordStatus({"autoscaling": assessment.scaling.record}), *told)
+    return Plan(told, wait, problem or invalid, completed=completed, replicas=wanted, warning=step.warning, held=held)
+
+
+def _rollout(
+    world: World, actions: tuple[ApplyObject, ...], step: Course, settings: Settings, wait: Wait | None
+) -> tuple[Wait | None, Wait | None]:
+    """What is waited for, a rollout that begins now included, and what holds one."""
+    manifest = next((one.manifest for one in actions if one.manifest["kind"] == "Deployment"), None)
+    if manifest is None or not replaces_workers(world, manifest, step.replicas):
+        return wait, None
+    if (held := waits_for_its_turn(world, manifest, settings.rollout_budget)) is not None:
+        return wait, held
+    # the Deployment is still as it was: the status says that it rolls before anything else is decided
+    return Wait(Reason.ROLLING_WORKERS, f"rolling out 0 of {step.replicas}"), None
 
 
 def _worker_objects(
     world: World, assessment: Assessment, replicas: int, settings: Settings
-) -> tuple[tuple[Action, ...], Problem | None]:
+) -> tuple[tuple[ApplyObject, ...], Problem | None]:
     """The actions that apply what the workers are and need.
 
     They are rendered once for a generation, tunnel, read mark and number of workers.
@@ -76,13 +101,13 @@ def _worker_objects(
         # an older number of workers does not come back soon, an older mark never
         rendered.clear()
         rendered[key] = _render(world.resource.object, tunnel_id, mark, replicas, settings)
-    found: tuple[tuple[Action, ...], Problem | None] = rendered[key]
+    found: tuple[tuple[ApplyObject, ...], Problem | None] = rendered[key]
     return found
 
 
 def _render(
     obj: TablestoreTunnel, tunnel_id: str, mark: float | None, replicas: int, settings: Settings
-) -> tuple[tuple[Action, ...], Problem | None]:
+) -> tuple[tuple[ApplyObject, ...], Problem | None]:
     try:
         config = worker_config(obj, tunnel_id, mark)
         document = config_map(obj, config)
@@ -102,20 +127,26 @@ def _render(
     return tuple(ApplyObject(manifest) for manifest in (document, *account, workers, *budget)), None
 
 
-def _wait_for_workers(world: World, replicas: int) -> Wait | None:
+def _wait_for_workers(world: World, replicas: int, step: Course) -> Wait | None:
     """What the Deployment has not reached yet; None once it runs as wanted."""
     found = world.deployment
     if found is None:
         return Wait(Reason.STARTING_WORKERS, f"{replicas} workers are being started")
+    if is_stuck(world):
+        return Wait(Reason.ROLLOUT_STUCK, f"the former workers keep running{_why_new_pod_waits(world)}")
     status, spec = found.get("status") or {}, found.get("spec") or {}
     ready, updated = int(status.get("readyReplicas") or 0), int(status.get("updatedReplicas") or 0)
     exists = int(status.get("replicas") or 0)
     observed = int(status.get("observedGeneration") or 0) >= int(found["metadata"].get("generation") or 0)
-    if int(spec.get("replicas", 1)) != replicas:
-        return Wait(Reason.SCALING, f"from {exists} to {replicas} workers")
+    asked = int(spec.get("replicas", 1))
+    if asked != replicas and not is_rolling(world):
+        waits = f", one at a time: {step.waits}" if step.waits else ""
+        return Wait(Reason.SCALING, f"from {exists} to {replicas} workers{waits}")
     # a rollout has more pods than wanted for a while: that is no scaling
     if not observed or updated < exists:
-        return Wait(Reason.ROLLING_WORKERS, f"rolling out {updated} of {replicas}{_why_new_pod_waits(world)}")
+        then = f"; then from {asked} to {replicas} workers" if asked != replicas else ""
+        why = _why_new_pod_waits(world)
+        return Wait(Reason.ROLLING_WORKERS, f"rolling out {updated} of {max(asked, replicas)}{then}{why}")
     if exists != replicas:
         return Wait(Reason.SCALING, f"from {exists} to {replicas} workers")
     if ready < replicas:

@@ -7,7 +7,7 @@ Thirteen conditions, each from world, assessment and plan alone. The first case 
     Ready              plan's problem; suspended; completed (True); plan's wait; 0 replicas; and while workers run:
                        tunnel unread (Unknown); base data; degradation, but for refused records; channel without an
                        owner, or of a worker that is gone; lag unknown (Unknown); True
-    Progressing        True while the plan waits
+    Progressing        True while new workers wait for their turn, or the plan waits
     Degraded           True with the plan's problem, else with a degradation (`find_degradation`), else with records
                        that were left out (`find_refused`)
     Stalled            True with a problem that needs a human (`STALLED`)
@@ -139,6 +139,8 @@ def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> Condi
 
 
 def _progressing(plan: Plan) -> ConditionValue:
+    if plan.held is not None:
+        return ConditionValue(True, plan.held.reason, plan.held.message)
     if plan.wait is not None:
         return ConditionValue(True, plan.wait.reason, plan.wait.message)
     return ConditionValue(False, Reason.AS_EXPECTED)

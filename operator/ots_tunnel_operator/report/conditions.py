@@ -102,6 +102,7 @@ def notices(previous: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str
         )
         bad = bad or (kind == "ScalingLimited" and reason in SCALING_WARNINGS)
         bad = bad or (kind == "ScalingActive" and status == "False" and reason == Reason.METRICS_UNAVAILABLE)
+        bad = bad or (kind == "Progressing" and reason == Reason.ROLLOUT_STUCK)
         # a pass could not observe the object
         bad = bad or (kind == "Ready" and status == "Unknown")
         if bad and (reason not in PASSING or kind == "Degraded"):

@@ -31,6 +31,8 @@ from tests.simulation.fleet.endings.forestalled import Forestalled
 from tests.simulation.fleet.endings.left_out import LeftOut
 from tests.simulation.fleet.endings.losses import RETENTION_HOURS, Losses
 from tests.simulation.fleet.endings.older_crd import OlderCrd
+from tests.simulation.fleet.endings.scaled_down import ScaledDown
+from tests.simulation.fleet.endings.upgraded import Upgraded
 from tests.simulation.fleet.evidence import Evidence
 from tests.simulation.fleet.fates import Fates
 from tests.simulation.fleet.operator_process import OperatorProcess
@@ -59,6 +61,8 @@ SETTLING = 900.0
 QUIET = 120.0
 #: Seconds before and after the end time in which more is written.
 NEAR_THE_END = 40.0
+#: Seconds for which a deletion waits for workers that do not end: their grace period at least.
+DRAINING = 60.0
 #: Seconds after which a deletion has to be over.
 DELETING = 720.0
 
@@ -229,6 +233,12 @@ class Fleet(Telling):
         found = self.service.emulator.instances[SOURCE].tunnels
         return next((tunnel for tunnel in found.values() if tunnel.name == TUNNEL), None)
 
+    def owned(self, pod: str) -> int:
+        """Number of channels that the worker of a pod owns."""
+        tunnel, held = self.tunnel(), (ChannelStatus.OPEN, ChannelStatus.CLOSING)
+        channels = [] if tunnel is None else [one for one in tunnel.channels.values() if one.status in held]
+        return sum(pod in str(channel.owner) for channel in channels)
+
     def unowned(self) -> list[str]:
         """Channels that could be read and that nobody owns."""
         tunnel = self.tunnel()
@@ -353,6 +363,7 @@ class Fleet(Telling):
         self._end_faults()
         await self._settle()
         await self._stay_quiet()
+        await ScaledDown(self).happen()
         await self.epilogues.replace_tunnel()
         await self.losses.happen()
         await Exchanged(self).happen()
@@ -367,6 +378,7 @@ class Fleet(Telling):
         await self.forestalled.create_a_child()
         await self.forestalled.edit_the_endpoint()
         await LeftOut(self).happen()
+        await Upgraded(self).happen()
         await self.epilogues.keep_off()
         self.stop_controllers()
         await OlderCrd(self).happen()
@@ -463,14 +475,14 @@ class Fleet(Telling):
         # what is dark, or paused, ends by itself: what somebody does then is no unrest
         await asyncio.sleep(self.scenario.last_end - self.loop.now)
         until = max(self.loop.now, self.scenario.end_after) + self.scenario.timeout + SETTLING
-        while unfit := self._unfit():
+        while unfit := self.unfit():
             if self.loop.now > until:
                 self.violate("unstable", f"long after the last fault: {'; '.join(unfit)}")
                 return
             await asyncio.sleep(2)
         self.story.tell("region", "everything is as it has to be")
 
-    def _unfit(self) -> list[str]:
+    def unfit(self) -> list[str]:
         """What is not as it has to be without faults."""
         found = self.stored()
         if found is None or found["metadata"].get("deletionTimestamp"):
@@ -527,7 +539,7 @@ class Fleet(Telling):
         await asyncio.sleep(QUIET)
         if later := [at for at in self.fates.writes if at > begun]:
             self.violate("restless", f"{len(later)} writes to the API server although nothing changed")
-        elif unfit := self._unfit():
+        elif unfit := self.unfit():
             self.violate("unstable", f"without any fault: {'; '.join(unfit)}")
 
     async def _delete(self) -> None:
@@ -535,10 +547,13 @@ class Fleet(Telling):
         farewell = Farewell(self)
         farewell.begin()
         self.user("DELETE", OBJECT)
-        until = self.loop.now + DELETING
+        began, until = self.loop.now, self.loop.now + DELETING
         had_tunnel = self.tunnel() is not None
         while left := self._left():
             farewell.look()
+            if self.stored() is None and self.loop.now < began + DRAINING and (running := self.programs()):
+                self.violate("deletion", f"the object went before {len(running)} workers had ended")
+                return
             if self.loop.now > until:
                 self.violate("deletion", f"left behind: {', '.join(left)}")
                 return

@@ -17,6 +17,8 @@ from tests.simulation.story import Story
 
 #: Leases that claims name: of the operator, and of a second one whose scope overlaps.
 LEASE, SECOND_LEASE = "ots/ots-tunnel-operator", "second/ots-tunnel-operator"
+#: Objects whose workers a release may replace at once.
+ROLLOUT_BUDGET = 2
 #: Seconds until another replica leads after the leader was killed: the life of its Lease.
 TAKE_OVER = (2.0, 18.0)
 #: Seconds until the kubelet starts a container again that has ended: the first time, and at most.
@@ -64,6 +66,8 @@ class OperatorProcess:
         self.processes: list[Process] = []
         self.metrics: OperatorMetrics | None = None
         self._runtime: Runtime | None = None
+        self.worker_image = "worker:1"
+        """Of the release that the next process is."""
 
     def start(self) -> None:
         """Start a leader."""
@@ -110,7 +114,9 @@ class OperatorProcess:
 
     async def _run(self, process: Process, may_write: Callable[[], bool] | None = None) -> None:
         self.metrics = OperatorMetrics()
-        settings = Settings(worker_image="worker:1", spark_image="spark:1", lease=self.lease)
+        settings = Settings(
+            worker_image=self.worker_image, spark_image="spark:1", lease=self.lease, rollout_budget=ROLLOUT_BUDGET
+        )
         entropy = random.Random(process.chance.random())
         runtime = Runtime(settings, self.metrics, entropy=entropy, may_write=may_write)
         cluster = self._cluster()

@@ -104,8 +104,8 @@ class SparkFleet(Fleet):
     def apply(self, name: str = "orders", **changes: Any) -> None:
         super().apply(name, **{"engine": {"baseData": self.scenario.engine}, **changes})
 
-    def _unfit(self) -> list[str]:
-        unfit = super()._unfit()
+    def unfit(self) -> list[str]:
+        unfit = super().unfit()
         return unfit if unfit else self._unlike()
 
     def _unlike(self) -> list[str]:

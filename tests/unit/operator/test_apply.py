@@ -11,7 +11,7 @@ from ots_tunnel.model import TunnelType
 from ots_tunnel_operator import names
 from ots_tunnel_operator.apply import Applier, PredecessorThere
 from ots_tunnel_operator.create import ActionFailed
-from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.client import KindMissing, Kube, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SERVICE_ACCOUNT, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
@@ -25,8 +25,10 @@ from ots_tunnel_operator.plan.actions import (
     CreateTunnel,
     DeleteObject,
     EnsureDestination,
+    MarkPod,
     RecordStatus,
     ScaleDown,
+    SetReplicas,
 )
 from ots_tunnel_operator.reasons import Reason
 from tests.support.kube.kube_memory import KubeMemory
@@ -181,6 +183,34 @@ async def test_scaling_down_touches_the_replicas_of_our_deployment_alone(kube: K
 
     assert await carry_out(kube, ScaleDown(), ScaleDown()) == [True, False]
     assert kube.objects["Deployment", "flights-copy"]["spec"] == {"replicas": 0, "paused": True}
+
+
+async def test_the_number_of_workers_changes_alone_while_their_template_waits(kube: KubeMemory) -> None:
+    (found,) = owned("Deployment", spec={"replicas": 3, "template": {"old": 1}}).values()
+    kube.objects["Deployment", "flights-copy"] = found
+
+    assert await carry_out(kube, SetReplicas(2), SetReplicas(2)) == [True, False]
+    assert kube.objects["Deployment", "flights-copy"]["spec"] == {"replicas": 2, "template": {"old": 1}}
+
+
+async def test_a_pod_is_named_as_the_next_to_go_and_no_longer(kube: KubeMemory) -> None:
+    kube.objects["Pod", "pod-1"] = {"metadata": {"name": "pod-1", "annotations": {"theirs": "1"}}}
+
+    assert await carry_out(kube, MarkPod("pod-1", "-5")) == [True]
+    cost = {names.ANNOTATION_DELETION_COST: "-5"}
+    assert kube.objects["Pod", "pod-1"]["metadata"]["annotations"] == {"theirs": "1"} | cost
+    assert await carry_out(kube, MarkPod("pod-1", None)) == [True]
+    assert kube.objects["Pod", "pod-1"]["metadata"]["annotations"] == {"theirs": "1"}
+
+
+async def test_a_pod_that_has_gone_needs_no_mark(kube: KubeMemory) -> None:
+    kube.refusal = KubeError(404, "NotFound", "no such pod")
+    assert await carry_out(kube, MarkPod("pod-1", "-5")) == [False]
+
+    for refusal in (KindMissing(404, "NotFound", "no such path"), KubeError(403, "Forbidden", "may not")):
+        kube.refusal = refusal
+        with pytest.raises(ActionFailed):
+            await carry_out(kube, MarkPod("pod-1", "-5"))
 
 
 async def test_a_deployment_that_has_lost_its_owner_is_scaled_down(kube: KubeMemory) -> None:

@@ -9,9 +9,9 @@ from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.loop.reconcile import Reconciler
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER
+from ots_tunnel_operator.names import ANNOTATION_DELETION_COST, ANNOTATION_OPERATOR, FINALIZER
 from ots_tunnel_operator.observe.observer import Observer
-from ots_tunnel_operator.world import Competitor, Resource, World
+from ots_tunnel_operator.world import Competitor, Resource, Settling, World
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.objects import tunnel_object
 from tests.support.operator.scaled_worlds import scaled
@@ -31,7 +31,14 @@ class Fleet:
         applied = self.kube.objects.get(("Deployment", NAME))
         workers = 2 if applied is None else applied["spec"]["replicas"]
         found = scaled(workers=workers, lag=self.lag, busy=self.busy)
-        return replace(found, resource=resource, now=now, scaling=cache.scaling)
+        pods = tuple(replace(pod, deletion_cost=self._cost(pod.name)) for pod in found.pods)
+        calm = Settling(calm_seconds=60.0)
+        return replace(found, resource=resource, now=now, scaling=cache.scaling, pods=pods, settling=calm)
+
+    def _cost(self, name: str) -> str:
+        """The deletion cost of a pod, which names the next one to go."""
+        annotations = self.kube.objects.get(("Pod", name), {}).get("metadata", {}).get("annotations", {})
+        return str(annotations.get(ANNOTATION_DELETION_COST, ""))
 
 
 class Scene:
@@ -146,7 +153,7 @@ async def test_after_auto_the_number_stays_until_it_is_edited() -> None:
 
     scene.body["spec"]["replicas"] = 3
     scene.body["metadata"]["generation"] = 5
-    await scene.passes(1)
+    await scene.passes(2)  # the first one names the worker that goes
 
     assert scene.replicas == 3
     assert scene.body["status"]["autoscaling"] == {"desiredReplicas": 3}

@@ -18,7 +18,7 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.deletion.deleter import Deleter
 from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.kube.client import Kube, KubeError
-from ots_tunnel_operator.kube.kinds import Kind, Manifest
+from ots_tunnel_operator.kube.kinds import DEPLOYMENT, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.worker_deployment import deployment
 from ots_tunnel_operator.manifests.worker_document import worker_config
@@ -165,6 +165,96 @@ async def test_retain_keeps_the_tunnel() -> None:
     await finish(kube, service)
 
     assert (kube.writes, service.deleted) == ([], [])
+
+
+def deployed(kube: KubeMemory, **metadata: Any) -> None:
+    """Two workers, of which one has not ended."""
+    owned = {"name": NAME, "namespace": "default", "uid": "d", "ownerReferences": OWNER}
+    kube.objects["Deployment", NAME] = {"metadata": owned | metadata, "spec": {"replicas": 2}}
+    kube.objects["Pod", "pod-1"] = {"metadata": {"name": "pod-1"}, "status": {"phase": "Running"}}
+
+
+async def test_retain_lets_the_workers_end_before_the_object_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    kube, clock = deleted_object("Retain"), Clock()
+    kube.objects["TablestoreTunnel", NAME]["metadata"]["finalizers"] = [names.FINALIZER]
+    deployed(kube)
+    seen: list[tuple[int, list[str]]] = []
+    listed = kube.list
+
+    async def drain(kind: Kind, namespace: str, selector: str) -> list[Manifest]:
+        held = kube.objects["TablestoreTunnel", NAME]["metadata"]["finalizers"]
+        seen.append((kube.objects["Deployment", NAME]["spec"]["replicas"], list(held)))
+        if len(seen) == 2:
+            kube.objects["Pod", "pod-1"]["status"]["phase"] = "Succeeded"
+        return await listed(kind, namespace, selector)
+
+    monkeypatch.setattr(kube, "list", drain)
+    await finish(kube, Service(), PATIENT, clock)
+
+    assert seen == [(0, [names.FINALIZER])] * 2
+    assert kube.objects["TablestoreTunnel", NAME]["metadata"]["finalizers"] == []
+    assert events(kube) == []
+    ready = next(
+        item for item in kube.objects["TablestoreTunnel", NAME]["status"]["conditions"] if item["type"] == "Ready"
+    )
+    assert ready["message"].startswith("the object is being deleted: worker pod-1 is draining; see ")
+
+
+async def test_a_worker_that_never_ends_holds_no_object_for_longer_than_its_grace_period() -> None:
+    kube, clock = deleted_object("Retain"), Clock()
+    deployed(kube)
+
+    await finish(kube, Service(), PATIENT, clock)
+
+    assert 120 < clock.now - NOW < 600
+    assert events(kube) == ["DeletionDelayed"]
+    assert messages(kube)["DeletionDelayed"].startswith(
+        "the object is released without waiting any longer (worker pod-1 is draining); tunnel"
+    )
+
+
+async def test_a_forced_deletion_waits_for_no_worker() -> None:
+    kube = deleted_object("Retain", force="true")
+    deployed(kube)
+
+    await finish(kube, Service(), PATIENT)
+
+    assert kube.objects["Deployment", NAME]["spec"]["replicas"] == 0
+    assert events(kube) == ["DeletionDelayed"]
+
+
+@pytest.mark.parametrize("how", ["is to be orphaned", "was orphaned"])
+async def test_workers_that_are_to_outlive_their_object_go_on(how: str) -> None:
+    kube = deleted_object("Retain")
+    deployed(kube, **({"ownerReferences": []} if how == "was orphaned" else {}))
+    kube.objects["TablestoreTunnel", NAME]["metadata"]["finalizers"] = ["orphan"] if how == "is to be orphaned" else []
+
+    await finish(kube, Service(), PATIENT)
+
+    assert kube.objects["Deployment", NAME]["spec"]["replicas"] == 2
+    assert events(kube) == []
+
+
+@pytest.mark.parametrize(
+    ("refusal", "delayed"), [(KubeError(404, "NotFound", "gone"), False), (KubeError(403, "Forbidden", "no"), True)]
+)
+async def test_a_deployment_that_goes_meanwhile_is_nothing_to_tell(
+    refusal: KubeError, delayed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kube = deleted_object("Retain")
+    deployed(kube)
+    del kube.objects["Pod", "pod-1"]
+    patch = kube.patch
+
+    async def refuse(kind: Kind, namespace: str, name: str, change: Manifest, subresource: str = "") -> Manifest:
+        if kind is DEPLOYMENT:
+            raise refusal
+        return await patch(kind, namespace, name, change, subresource)
+
+    monkeypatch.setattr(kube, "patch", refuse)
+    await finish(kube, Service(), PATIENT, Clock())
+
+    assert ("DeletionDelayed" in events(kube)) == delayed
 
 
 async def test_delete_removes_the_tunnel_that_this_object_created() -> None:

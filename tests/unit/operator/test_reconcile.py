@@ -20,16 +20,16 @@ from ots_tunnel_operator.loop.pace import ABSENT_SECONDS, Outcome
 from ots_tunnel_operator.loop.reconcile import MAX_STEPS, Reconciler
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER
+from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER, LEAVES_NEXT
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, World
+from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, Settling, World
 from tests.support.kube.cluster_model import ClusterModel
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.objects import tunnel_object
 from tests.support.operator.spark_worlds import spark_application, spark_world
-from tests.support.operator.worlds import NOW, SETTINGS, TUNNEL_ID, UID, recorded, world
+from tests.support.operator.worlds import NOW, SETTINGS, TUNNEL_ID, UID, deployment, pod, recorded, resource, world
 
 NAME = "flights-copy"
 DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
@@ -100,6 +100,24 @@ async def test_metrics_say_what_was_done_for_an_object_and_how_it_is_to_be() -> 
     assert value("ots_tunnel_lag_limit_seconds", place) == 900
     assert value("ots_tunnel_retention_limit_percent", place) == 50
     assert value("ots_tunnel_condition", place | {"type": "Stalled", "reason": "AsExpected"}) == 0
+
+
+async def test_what_is_done_although_channels_have_not_settled_is_told_once_it_is_done() -> None:
+    stuck = Settling("a worker is draining", stuck_seconds=1000.0)
+    pods = tuple(pod(f"pod-{number}", deletion_cost=LEAVES_NEXT if number == 2 else "") for number in (1, 2))
+    of = resource(recorded(), replicas=1)
+    two = world(of, children=deployment(2), pods=pods, settling=stuck)
+    kube = stored()
+
+    kube.refusal = KubeError(500, "InternalError", "no")
+    await step(kube, lambda _: two)
+    assert not [kind for kind, _ in kube.objects if kind == "Event"]
+    kube.refusal = None
+    await step(kube, lambda _: two)
+
+    reasons = [found["reason"] for (kind, _), found in kube.objects.items() if kind == "Event"]
+    assert "ChannelsUnsettled" in reasons
+    assert kube.objects["Deployment", NAME]["spec"]["replicas"] == 1
 
 
 async def test_a_problem_is_reported_and_tried_again_with_growing_pauses() -> None:

@@ -22,7 +22,7 @@ from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SECRET, TUNNEL
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.runtime import Runtime, eldest
-from ots_tunnel_operator.world import Competitor, Resource
+from ots_tunnel_operator.world import Competitor, Resource, RolloutTurn
 from tests.support.kube.cluster_model import ClusterModel
 from tests.support.operator.objects import tunnel_object
 from tests.support.operator.worlds import KEYS, NOW, SETTINGS, UID, resource
@@ -106,6 +106,24 @@ class Scene:
 def child(of: str) -> dict[str, object]:
     labels = {names.LABEL_NAME: of, names.LABEL_ROLE: names.ROLE_WORKER}
     return {"metadata": {"name": of, "namespace": "default", "labels": labels}}
+
+
+async def test_the_statuses_of_all_objects_tell_whose_turn_it_is() -> None:
+    async with Scene() as scene:
+        scene.create("a", "1")
+        scene.create("b", "2")
+        rolls = {"type": "Progressing", "status": "True", "reason": "RollingWorkers", "lastTransitionTime": "t"}
+        body = copy.deepcopy(scene.model.objects[TUNNEL, "default", "b"])
+        await scene.settle()
+        scene.model.put(TUNNEL, body | {"status": {"conditions": [rolls]}})
+        await scene.settle()
+        reconciler = scene.runtime.reconciler()
+
+        assert scene.runtime.turn(resource()) == RolloutTurn(rolling=1)
+        assert reconciler is scene.runtime.reconciler()
+        scene.model.remove(TUNNEL, "default", "b")
+        await scene.settle()
+        assert scene.runtime.turn(resource()) == RolloutTurn()
 
 
 async def test_an_event_wakes_only_the_objects_that_it_concerns() -> None:

@@ -10,6 +10,7 @@ from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.why import commands
 from ots_tunnel_operator.plugin.why.remedies import REMEDIES
 from ots_tunnel_operator.plugin.why.step import Step
+from ots_tunnel_operator.reasons import Reason
 
 
 def next_steps(ott: Ott) -> list[Step]:
@@ -27,7 +28,10 @@ def next_steps(ott: Ott) -> list[Step]:
         return [Step("Resume it when you want changes to flow again:", (commands.own(ott, "resume"),))]
     if not ott.wanted_workers:
         return [Step("Give it workers:", (commands.scale(ott, 1),))]
-    if not ott.condition("Ready").is_true or ott.condition("Progressing").is_true:
+    progressing = ott.condition("Progressing")
+    if progressing.is_true and progressing.reason == Reason.ROLLOUT_STUCK:
+        return steps_for(ott, progressing.reason, progressing.message)
+    if not ott.condition("Ready").is_true or progressing.is_true:
         return [Step("Nothing but to wait; watch it:", (commands.own(ott, "top"),))]
     return [Step("Nothing.")]
 

@@ -198,6 +198,9 @@ REMEDIES: Mapping[str, Remedy] = {
     Reason.RETENTION_AT_RISK: capacity,
     Reason.LAG_HIGH: capacity,
     Reason.WORKERS_FAILING: _logs("Read the log of the pod in the message, and correct the cause:"),
+    Reason.ROLLOUT_STUCK: _logs(
+        "Correct what keeps the new worker from becoming ready, or set workers.image. Its log:"
+    ),
     Reason.WORKERS_UNREACHABLE: _logs("Let the operator reach the pods (NetworkPolicy, service mesh). Their log:"),
     Reason.NOT_PROGRESSING: _logs("Check that the worker of the message reaches source and sink. Its log:"),
     Reason.RECORDS_REFUSED: _refused,

@@ -14,8 +14,9 @@ from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.why.advice import next_steps, steps_for
 from ots_tunnel_operator.plugin.why.capacity import capacity
 from ots_tunnel_operator.plugin.why.remedies import REMEDIES
+from ots_tunnel_operator.plugin.why.waits import waits_sentences
 from ots_tunnel_operator.reasons import STALLED, Reason
-from tests.support.operator.plugin_objects import STATES, body, healthy, late, status
+from tests.support.operator.plugin_objects import NOW, STATES, body, conditions, healthy, late, status
 
 
 def commands() -> Iterator[str]:
@@ -117,6 +118,17 @@ def test_a_busy_sink_is_named_as_a_possible_limit() -> None:
 def test_what_has_no_remedy_shows_the_message_or_the_page() -> None:
     assert steps_for(healthy(), "FromTheFuture", "do this")[0].text == "do this"
     assert "FromTheFuture" in steps_for(healthy(), "FromTheFuture")[0].text
+
+
+def test_a_rollout_that_is_stuck_leads_to_the_new_worker_and_one_that_waits_to_nothing() -> None:
+    stuck, waiting = (
+        Ott(body() | {"status": status(conditions=conditions(Progressing=("True", reason, "so it is")))})
+        for reason in ("RolloutStuck", "RolloutWaiting")
+    )
+
+    assert next_steps(stuck)[0].text.startswith("Correct what keeps the new worker")
+    assert next_steps(waiting)[0].text == "Nothing but to wait; watch it:"
+    assert "RolloutWaiting (for 5 min): so it is" in waits_sentences(waiting, NOW, None)
 
 
 def test_an_object_without_workers_gets_one() -> None:

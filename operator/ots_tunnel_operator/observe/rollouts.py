@@ -1,0 +1,78 @@
+"""Which objects replace their workers, and which ones wait to, from the statuses of all objects. Pure.
+
+The statuses are the only memory (`plan.rollout`): a watch brings them, and every write of this operator goes into the
+same copies at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ots_tunnel_operator import names
+from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.world import Resource, RolloutTurn
+
+
+@dataclass(frozen=True, slots=True)
+class _Rollout:
+    """One object that rolls, or waits to."""
+
+    uid: str
+    operator: str
+    waits: bool
+    place: tuple[str, str]
+    """Place in the order: since when, and a draw."""
+
+
+class Rollouts:
+    """The objects that roll or wait to; all others are forgotten at once.
+
+    Who has waited longer comes first. All begin to wait within moments of a new release, so a draw decides between
+    those of one second; it differs from release to release, and no object or namespace is always first.
+
+    Args:
+        release: what tells this release from others.
+    """
+
+    def __init__(self, release: str) -> None:
+        self._release = release
+        self._found: dict[str, _Rollout] = {}
+
+    def changed(self, body: Mapping[str, Any]) -> None:
+        """Take over an object."""
+        uid, (reason, since) = str(body["metadata"].get("uid") or ""), _progress(body.get("status") or {})
+        if reason not in (Reason.ROLLING_WORKERS, Reason.ROLLOUT_WAITING):
+            self._found.pop(uid, None)
+            return
+        operator, waits = _operator(body["metadata"].get("annotations")), reason == Reason.ROLLOUT_WAITING
+        self._found[uid] = _Rollout(uid, operator, waits, (since, self._draw(uid)))
+
+    def deleted(self, body: Mapping[str, Any]) -> None:
+        """Forget an object."""
+        self._found.pop(str(body["metadata"].get("uid") or ""), None)
+
+    def turn(self, resource: Resource) -> RolloutTurn:
+        """What the others do that the same operator serves."""
+        operator = _operator(resource.object.metadata.annotations)
+        others = [one for one in self._found.values() if one.uid != resource.uid and one.operator == operator]
+        place = _progress(resource.status)[1], self._draw(resource.uid)
+        ahead = sum(one.waits and one.place < place for one in others)
+        return RolloutTurn(rolling=sum(not one.waits for one in others), ahead=ahead)
+
+    def _draw(self, uid: str) -> str:
+        return hashlib.sha256(f"{self._release}/{uid}".encode()).hexdigest()
+
+
+def _progress(status: Mapping[str, Any]) -> tuple[str, str]:
+    """Reason of Progressing, and since when it is True; empty where it is not."""
+    conditions = status.get("conditions") or ()
+    found = (one for one in conditions if one.get("type") == "Progressing" and one.get("status") == "True")
+    return next(((str(one.get("reason")), str(one.get("lastTransitionTime"))) for one in found), ("", ""))
+
+
+def _operator(annotations: Mapping[str, str] | None) -> str:
+    """The operator that serves an object."""
+    return str((annotations or {}).get(names.ANNOTATION_OPERATOR) or "")

@@ -1,0 +1,91 @@
+"""When an object replaces its workers by those of this release. Pure.
+
+Theory of operation
+-------------------
+Two annotations of the Deployment tell what its template was made from: a hash of the template, and the generation of
+the object with a hash of the part of its spec that makes the template. A template that is to change does so for one of
+two reasons:
+
+    an edit       the generation is another one, and so is that part of the spec: carried out at once
+    the release   otherwise: another worker image, where the object names none, or another rendering
+
+At most `Settings.rollout_budget` objects replace their workers at once because of the release. There is no queue. An
+object that is to do so says in its status that it waits (RolloutWaiting), and says there that it rolls (RollingWorkers)
+in the pass that applies the new template. From the statuses alone follows who is next: of the waiting objects, those
+that have waited longest (`observe.rollouts`), as many as the budget has room for beside those that roll. So a crash
+loses nothing, and two objects do not take the same place.
+
+A rollout that does not go on for the Deployment's progress deadline, about ten minutes, is RolloutStuck: it keeps its
+old workers, and its place is free. An object that rolls anyway takes the new template with it.
+
+While an object waits, its Deployment and its ConfigMap stay as they are: workers of the former release read the former
+document. Only the number of workers follows the spec.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ots_tunnel_operator import names
+from ots_tunnel_operator.kube.kinds import Manifest
+from ots_tunnel_operator.plan.actions import Wait
+from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.world import World
+
+
+def replaces_workers(world: World, manifest: Manifest, replicas: int) -> bool:
+    """Whether applying the Deployment replaces workers."""
+    found = world.deployment
+    if found is None or not replicas or not found["spec"].get("replicas", 1) or not found["spec"].get("template"):
+        return False
+    return _annotation(found, names.ANNOTATION_TEMPLATE_HASH) != _annotation(manifest, names.ANNOTATION_TEMPLATE_HASH)
+
+
+def waits_for_its_turn(world: World, manifest: Manifest, budget: int) -> Wait | None:
+    """The wait of an object whose workers this release replaces, until it is its turn; None where it need not wait.
+
+    Args:
+        manifest: the Deployment as rendered; applying it replaces workers.
+        budget: objects that may replace their workers at once.
+    """
+    if is_edited(world, manifest) or is_rolling(world):
+        return None
+    said, turn = _progress(world), world.rollout_turn
+    has_a_turn = said == Reason.ROLLOUT_WAITING and turn.rolling + turn.ahead < budget
+    if has_a_turn or said == Reason.ROLLING_WORKERS:
+        return None
+    message = f"the workers of this release wait for their turn: operator.rolloutBudget lets {budget} objects roll"
+    return Wait(Reason.ROLLOUT_WAITING, f"{message} at once")
+
+
+def is_edited(world: World, manifest: Manifest) -> bool:
+    """Whether the part of the spec that makes the template was edited since it was applied."""
+    before = _annotation(world.deployment or {}, names.ANNOTATION_MADE_FROM)
+    after = _annotation(manifest, names.ANNOTATION_MADE_FROM)
+    if not before:
+        # applied by an earlier release, which had seen this generation, or had not
+        return bool(world.resource.status.get("observedGeneration") != world.resource.generation)
+    return all(old != new for old, new in zip(before.split("."), after.split("."), strict=False))
+
+
+def is_rolling(world: World) -> bool:
+    """Whether workers of another template are left."""
+    status = (world.deployment or {}).get("status") or {}
+    return int(status.get("updatedReplicas") or 0) < int(status.get("replicas") or 0)
+
+
+def is_stuck(world: World) -> bool:
+    """Whether the Deployment's controller has given a rollout up."""
+    conditions = ((world.deployment or {}).get("status") or {}).get("conditions") or ()
+    given_up = ("Progressing", "ProgressDeadlineExceeded")
+    return is_rolling(world) and any((one.get("type"), one.get("reason")) == given_up for one in conditions)
+
+
+def _progress(world: World) -> str:
+    """The reason of Progressing as the object's status says it."""
+    conditions = world.resource.status.get("conditions") or ()
+    return next((str(one.get("reason")) for one in conditions if one.get("type") == "Progressing"), "")
+
+
+def _annotation(manifest: Any, name: str) -> str:
+    return str(((manifest.get("metadata") or {}).get("annotations") or {}).get(name) or "")
