@@ -25,7 +25,8 @@ def find_degradation(world: World, snapshot: Snapshot, lag: Lag | None, retentio
         world: what was observed.
         snapshot: of this world.
         lag: of the tunnel.
-        retention_ahead: percent of the retention in use now, or at the end of the base phase; None is unknown.
+        retention_ahead: percent of the retention in use for certain, now or at the end of the base phase; None is
+            unknown.
     """
     found = (
         _foreign_client(world),
@@ -96,8 +97,7 @@ def _retention_at_risk(world: World, used: int | None) -> Problem | None:
 def _high_lag(world: World, lag: Lag | None) -> Problem | None:
     spec = world.resource.spec
     # one channel that is known to be late is enough, whatever is unknown of the others
-    known = [channel.seconds for channel in lag.channels if channel.seconds is not None] if lag is not None else []
-    if lag is None or lag.caught_up or round_lag(max(known, default=0)) <= spec.lag_limit_seconds:
+    if lag is None or lag.caught_up or round_lag(lag.known_seconds or 0) <= spec.lag_limit_seconds:
         return None
     held = f" and spec.sink.files.maxFileSeconds {spec.sink.holds_seconds}" if spec.sink.holds_seconds else ""
     limit = f"spec.monitoring.lagDegradedSeconds {spec.monitoring.lag_degraded_seconds}{held}"

@@ -47,20 +47,41 @@ def _workers_began(world: World) -> float | None:
     return max(created, started or 0.0)
 
 
-def retention_used(world: World, lag: Lag | None, *, later: float = 0.0) -> int | None:
-    """Percent of the stream's retention in use now, or `later` seconds from now; None is unknown."""
-    recorded = world.resource.recorded_tunnel.get("streamRetentionSeconds")
-    retention = world.source.stream_retention_seconds if isinstance(world.source, Table) else recorded
-    behind = round_lag(lag.seconds) if lag is not None and lag.seconds is not None else _waiting(world)
-    if not retention or behind is None:
-        return None
-    return min(MAX_PERCENT, int(100 * (behind + later) / retention))
+def retention_used(world: World, lag: Lag | None) -> int | None:
+    """Percent of the stream's retention in use now; None is unknown."""
+    return _share(world, _behind(world, lag))
 
 
 def retention_ahead(world: World, lag: Lag | None, snapshot: Snapshot, eta: int | None) -> int | None:
-    """`retention_used` at the end of a running base phase whose end is known; else as of now."""
+    """Percent in use for certain at the end of a running base phase whose end is known, else now; None is unknown.
+
+    The changes of one channel are lost whatever is unknown of the others: what they use may be more.
+    """
     copying = eta and (lag is None or snapshot.state is not SnapshotState.NOT_NEEDED)
-    return retention_used(world, lag, later=float(eta or 0) if copying else 0.0)
+    behind = _known_behind(world, lag)
+    return _share(world, None if behind is None else behind + float(eta or 0) * bool(copying))
+
+
+def _behind(world: World, lag: Lag | None) -> float | None:
+    """Age of the oldest change not consumed: the lag where it is known, else what waits since T0."""
+    return round_lag(lag.seconds) if lag is not None and lag.seconds is not None else _waiting(world)
+
+
+def _known_behind(world: World, lag: Lag | None) -> float | None:
+    """The least age that this change has: where the lag of some channels is unknown, that of the others."""
+    behind = _behind(world, lag)
+    if lag is None or lag.seconds is not None or lag.known_seconds is None:
+        return behind
+    return max(behind or 0.0, round_lag(lag.known_seconds))
+
+
+def _share(world: World, behind: float | None) -> int | None:
+    """Percent of the stream's retention that an age takes; None where either is unknown."""
+    recorded = world.resource.recorded_tunnel.get("streamRetentionSeconds")
+    retention = world.source.stream_retention_seconds if isinstance(world.source, Table) else recorded
+    if not retention or behind is None:
+        return None
+    return min(MAX_PERCENT, int(100 * behind / retention))
 
 
 def _waiting(world: World) -> float | None:

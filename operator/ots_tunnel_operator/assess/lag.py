@@ -38,6 +38,11 @@ class Lag:
     caught_up: bool | None
     channels: tuple[ChannelLag, ...]
 
+    @property
+    def known_seconds(self) -> int | None:
+        """The largest known lag of a channel, whatever is unknown of the others; None where every one is unknown."""
+        return max((channel.seconds for channel in self.channels if channel.seconds is not None), default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class ChannelCounts:

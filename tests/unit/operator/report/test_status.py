@@ -246,6 +246,20 @@ def test_an_unread_channel_is_no_lost_stream_once_others_are_read() -> None:
     assert status_of(found)["lag"]["retentionUsedPercent"] == 0
 
 
+def test_one_channel_that_is_known_to_run_out_of_retention_is_enough() -> None:
+    # suspended; one partition has had no writes, and nobody knows how far behind its channel is
+    split = description(
+        channel("c1", ChannelStatus.CLOSE, client="", consumed=NOW - 900),
+        channel("c2", ChannelStatus.CLOSE, client=""),
+    )
+    table = Table(SCHEMA, stream_retention_seconds=1000)
+    found = world(resource(recorded(), suspend=True), tunnel=Tunnel(split), pods=(), source=table)
+
+    assert condition(status_of(found), "Degraded") == ("True", "RetentionAtRisk")
+    # the other one may use more
+    assert "retentionUsedPercent" not in status_of(found)["lag"]
+
+
 def test_a_report_on_a_returned_channel_does_not_count() -> None:
     gone = report_channel("c1", state="CLOSE", caught_up=False, lag_seconds=500)
     found = status_of(world(tunnel=Tunnel(description(channel("c1", consumed=NOW - 5))), pods=(pod("pod-1", gone),)))
