@@ -80,14 +80,14 @@ CASES: Mapping[str, Case] = {
         {gauge("lag_seconds"): "900x10", gauge("lag_limit_seconds"): "900x10"},
         "6m",
         PLACE,
-        "shop/copy is 15m 1s behind",
+        "shop/copy is at least 15m 1s behind",
     ),
     "OtsTunnelRetentionAtRisk": Case(
         {gauge("retention_used_percent"): "50x10", gauge("retention_limit_percent"): "50x10"},
         {gauge("retention_used_percent"): "49x10", gauge("retention_limit_percent"): "50x10"},
         "6m",
         PLACE,
-        "shop/copy uses 50 % of the stream's retention",
+        "shop/copy uses, or will use, at least 50 % of the stream's retention",
     ),
     "OtsTunnelPossibleGap": Case(
         {gauge("unaccepted_gaps"): "0 1"},

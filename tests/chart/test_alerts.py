@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.chart.alert_cases import CASES, Case, Series
+from tests.chart.alert_further_cases import FURTHER
 from tests.chart.conftest import CHART, Promtool
 from tests.support.metric_pages import unknown_names
 
@@ -21,6 +22,11 @@ ALERTS = CHART / "files" / "alerts.yaml"
 RULES: dict[str, dict[str, Any]] = {
     rule["alert"]: rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]
 }
+
+
+EVERY = [
+    pytest.param(alert, case, id=f"{alert}-{number}") for number, (alert, case) in enumerate((*CASES.items(), *FURTHER))
+]
 
 
 def expected(alert: str, case: Case) -> dict[str, Any]:
@@ -60,19 +66,15 @@ def test_every_alert_has_a_case() -> None:
     assert list(RULES) == list(CASES)
 
 
-@pytest.mark.parametrize("alert", CASES)
-def test_an_alert_fires(promtool: Promtool, tmp_path: Path, alert: str) -> None:
-    case = CASES[alert]
-
+@pytest.mark.parametrize(("alert", "case"), EVERY)
+def test_an_alert_fires(promtool: Promtool, tmp_path: Path, alert: str, case: Case) -> None:
     done = judged(promtool, tmp_path, unit_test(alert, case.fires, case.at, [expected(alert, case)]))
 
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("alert", CASES)
-def test_an_alert_stays_silent(promtool: Promtool, tmp_path: Path, alert: str) -> None:
-    case = CASES[alert]
-
+@pytest.mark.parametrize(("alert", "case"), EVERY)
+def test_an_alert_stays_silent(promtool: Promtool, tmp_path: Path, alert: str, case: Case) -> None:
     done = judged(promtool, tmp_path, unit_test(alert, case.silent, case.at, []))
 
     assert done.returncode == 0, done.stdout + done.stderr
@@ -93,7 +95,7 @@ def test_an_alert_names_metrics_and_labels_that_are_served(alert: str) -> None:
 
 
 def series_names() -> Iterator[str]:
-    for case in CASES.values():
+    for case in (*CASES.values(), *(case for _, case in FURTHER)):
         yield from (*case.fires, *case.silent)
 
 

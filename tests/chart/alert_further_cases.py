@@ -1,0 +1,51 @@
+"""Further series for alerts that have more than one cause, as in `alert_cases`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.chart.alert_cases import PLACE, Case, condition, gauge
+
+FURTHER: Sequence[tuple[str, Case]] = (
+    (
+        # the lag is unknown, because one channel was never consumed, and another one is known to be late
+        "OtsTunnelLagHigh",
+        Case(
+            {condition("Degraded", "LagHigh"): "1x10", gauge("lag_limit_seconds"): "900x10"},
+            {condition("Degraded", "LagHigh"): "1x4 0x6", gauge("lag_limit_seconds"): "900x10"},
+            "6m",
+            PLACE,
+            "shop/copy is at least 15m 0s behind",
+        ),
+    ),
+    (
+        # the share used is unknown for the same cause
+        "OtsTunnelRetentionAtRisk",
+        Case(
+            {condition("Degraded", "RetentionAtRisk"): "1x10", gauge("retention_limit_percent"): "50x10"},
+            {condition("Degraded", "LagHigh"): "1x10", gauge("retention_limit_percent"): "50x10"},
+            "6m",
+            PLACE,
+            "shop/copy uses, or will use, at least 50 % of the stream's retention",
+        ),
+    ),
+    (
+        # existing rows are being copied: by the forecast changes will be lost before the copy ends
+        "OtsTunnelRetentionAtRisk",
+        Case(
+            {
+                condition("Degraded", "RetentionAtRisk"): "1x10",
+                gauge("retention_used_percent"): "9x10",
+                gauge("retention_limit_percent"): "50x10",
+            },
+            {
+                condition("Degraded", "AsExpected"): "0x10",
+                gauge("retention_used_percent"): "9x10",
+                gauge("retention_limit_percent"): "50x10",
+            },
+            "6m",
+            PLACE,
+            "shop/copy uses, or will use, at least 50 % of the stream's retention",
+        ),
+    ),
+)
