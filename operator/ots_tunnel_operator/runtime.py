@@ -187,10 +187,10 @@ class Runtime:
         return self._caches.setdefault(uid, LoopCache.sharing(self._instances, uid))
 
     async def forget(self, uid: str, namespace: str, name: str) -> None:
-        """Drop everything about an object that no longer exists."""
+        """Drop everything about an object that no longer exists; again, what came after the first time."""
         cache = self._caches.pop(uid, None)
-        if self._uids.get((namespace, name)) == uid:
-            del self._uids[namespace, name]
+        if self._uids.get((namespace, name), uid) == uid:
+            self._uids.pop((namespace, name), None)
             self.metrics.forget(namespace, name)
         if cache is not None:
             # a pass that is under way may still call by these clients

@@ -190,7 +190,8 @@ class Deleter:
 
     async def _show(self, remains: Remains | None, reason: NotYet, cache: LoopCache, now: float) -> None:
         """Write into the status that the object is being deleted; that this fails must not hold it."""
-        if remains is None or isinstance(reason, Elsewhere | JustClaimed):
+        # one that is gone, perhaps by hand in the middle of a call, has no metrics any more
+        if remains is None or cache.forgotten or isinstance(reason, Elsewhere | JustClaimed):
             return
         try:
             await self._reporter.report_deletion(remains.body, str(reason), cache, now)

@@ -118,7 +118,9 @@ class ClusterModel:
 
     async def patch(self, kind: Kind, namespace: str, name: str, change: Manifest, subresource: str = "") -> Manifest:
         self.calls.append(("patch", kind.plural))
-        found = self.objects[kind, namespace, name]
+        found = self.objects.get((kind, namespace, name))
+        if found is None:
+            raise KubeError(404, "NotFound", f"{kind.plural} {name!r} not found")
         expected = (change.get("metadata") or {}).get("resourceVersion")
         if expected and expected != found["metadata"]["resourceVersion"]:
             raise KubeError(409, "Conflict", "the object has been modified")

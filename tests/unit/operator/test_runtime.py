@@ -5,27 +5,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import cast
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import aiohttp
 import pytest
+from prometheus_client import generate_latest
 
 from ots_tunnel.model import Credentials
 from ots_tunnel_operator import names
 from ots_tunnel_operator import runtime as runtime_module
 from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.handlers import run_deletion
 from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.kube.client import KubeError
-from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SECRET, TUNNEL
+from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SECRET, TUNNEL, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.runtime import Runtime, eldest
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Competitor, Resource, RolloutTurn
 from tests.support.kube.cluster_model import ClusterModel
 from tests.support.operator.objects import tunnel_object
-from tests.support.operator.worlds import KEYS, NOW, SETTINGS, UID, resource
+from tests.support.operator.worlds import KEYS, NOW, SETTINGS, UID, recorded, resource
 
 OLDER = Competitor("older", "shop", NOW - 2000, "f")
 OLDEST = Competitor("oldest", "shop", NOW - 3000, "f")
@@ -66,9 +70,9 @@ def test_handlers_need_a_connection() -> None:
 class Scene:
     """A runtime whose watches read a model, with one loop per object."""
 
-    def __init__(self) -> None:
-        self.model = ClusterModel()
-        self.runtime = Runtime(SETTINGS, OperatorMetrics())
+    def __init__(self, model: ClusterModel | None = None) -> None:
+        self.model = model or ClusterModel()
+        self.runtime = Runtime(replace(SETTINGS, wait_seconds=0.0), OperatorMetrics())
         self.caches: dict[str, LoopCache] = {}
 
     async def __aenter__(self) -> Scene:
@@ -78,11 +82,16 @@ class Scene:
     async def __aexit__(self, *_: object) -> None:
         await self.runtime.close()
 
-    def create(self, name: str, uid: str, tunnel: str = "t", secret: str = "keys") -> None:
-        body = tunnel_object(
-            name, source__tunnel__name=tunnel, source__credentials__secretRef__name=secret, sink={"stdout": {}}
-        )
+    def create(
+        self, name: str, uid: str, tunnel: str = "t", secret: str = "keys", *, deleted: Mapping[str, Any] | None = None
+    ) -> None:
+        """Create an object; one that is being deleted has the status `deleted`."""
+        spec = {"source__tunnel__name": tunnel, "source__credentials__secretRef__name": secret}
+        body = tunnel_object(name, **spec, sink={"stdout": {}}, deletionPolicy="Delete" if deleted else "Retain")
         body["metadata"] |= {"uid": uid, "generation": 1, "namespace": "default"}
+        if deleted:
+            body["status"] = deleted
+            body["metadata"] |= {"deletionTimestamp": timestamp(time.time()), "finalizers": [names.FINALIZER]}
         self.model.put(TUNNEL, body)
         self.caches[name] = self.runtime.cache(uid, "default", name)
 
@@ -235,6 +244,54 @@ async def test_what_a_pass_calls_by_is_closed_only_after_the_pass() -> None:
 
     assert closed == ["closed"]
     assert cache.source.instance is None
+
+
+class Slow(ClusterModel):
+    """A cluster in which a person takes the object's finalizer away while a read of its Secret waits for an answer."""
+
+    hangs = False
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+        if kind is SECRET and self.hangs:
+            self.remove(TUNNEL, "default", "copy")
+            for _ in range(50):
+                await asyncio.sleep(0)
+        return await super().get(kind, namespace, name)
+
+
+async def test_a_deletion_that_hangs_leaves_no_sample_of_an_object_that_is_gone() -> None:
+    model = Slow()
+    async with Scene(model) as scene:
+        scene.create("copy", "1", deleted=recorded())
+        await scene.settle()
+        model.hangs = True
+        await run_deletion(scene.runtime, "default", "copy", "1")
+
+    assert 'name="copy"' not in generate_latest(scene.runtime.metrics.registry).decode()
+
+
+async def test_the_end_of_a_deletion_leaves_the_samples_of_a_successor() -> None:
+    metrics = OperatorMetrics()
+    runtime = Runtime(SETTINGS, metrics)
+    runtime.cache("1", "default", "copy")
+    runtime.cache("2", "default", "copy")
+    metrics.observed("default", "copy", {"phase": "Streaming"})
+
+    await runtime.forget("1", "default", "copy")
+
+    assert "Streaming" in generate_latest(metrics.registry).decode()
+
+
+async def test_the_end_of_a_deletion_removes_samples_that_came_after_the_object_had_gone() -> None:
+    metrics = OperatorMetrics()
+    runtime = Runtime(SETTINGS, metrics)
+    runtime.cache("1", "default", "copy")
+    await runtime.forget("1", "default", "copy")
+    metrics.observed("default", "copy", {"phase": "Streaming"})
+
+    await runtime.forget("1", "default", "copy")
+
+    assert "Streaming" not in generate_latest(metrics.registry).decode()
 
 
 @dataclass
