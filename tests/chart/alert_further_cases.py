@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.chart.alert_cases import PLACE, Case, condition, gauge
+from tests.chart.alert_cases import PLACE, PROCESS, Case, condition, gauge
+
+#: The process of another release.
+OTHER = 'namespace="elsewhere", job="other"'
+
 
 FURTHER: Sequence[tuple[str, Case]] = (
     (
@@ -46,6 +50,22 @@ FURTHER: Sequence[tuple[str, Case]] = (
             "6m",
             PLACE,
             "shop/copy uses, or will use, at least 50 % of the stream's retention",
+        ),
+    ),
+    (
+        # it crashes again and again: up for two minutes of six
+        "OtsTunnelNoLeader",
+        Case(
+            {gauge("operator_leader", f'{PROCESS}, pod="a"'): " ".join(["1 1 stale _ _ _"] * 8)},
+            # an upgrade takes four minutes, and a new release has led for three minutes
+            {
+                gauge("operator_leader", f'{PROCESS}, pod="a"'): "1x32 stale",
+                gauge("operator_leader", f'{PROCESS}, pod="b"'): "_x37 1x10",
+                gauge("operator_leader", f'{OTHER}, pod="a"'): "_x37 1x10",
+            },
+            "40m",
+            {"namespace": "ots", "job": "operator"},
+            "no operator of TablestoreTunnel objects works",
         ),
     ),
 )

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.chart.alert_cases import CASES, Case, Series
-from tests.chart.alert_further_cases import FURTHER
-from tests.chart.conftest import CHART, Promtool
+from tests.chart.alert_cases import CASES, Case, Series, gauge
+from tests.chart.alert_further_cases import FURTHER, OTHER
+from tests.chart.conftest import CHART, Helm, Promtool
 from tests.support.metric_pages import unknown_names
 
 # promtool is built together with the local cluster's programs
@@ -50,9 +50,11 @@ def unit_test(alert: str, series: Series, at: str, alerts: list[dict[str, Any]])
     }
 
 
-def judged(promtool: Promtool, folder: Path, document: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+def judged(
+    promtool: Promtool, folder: Path, document: dict[str, Any], rules: Path = ALERTS
+) -> subprocess.CompletedProcess[str]:
     path = folder / "tests.yaml"
-    path.write_text(yaml.safe_dump({"rule_files": [str(ALERTS)], "evaluation_interval": "1m", "tests": [document]}))
+    path.write_text(yaml.safe_dump({"rule_files": [str(rules)], "evaluation_interval": "1m", "tests": [document]}))
     return promtool("test", "rules", str(path))
 
 
@@ -86,6 +88,24 @@ def test_an_absent_operator_leads_nothing(promtool: Promtool, tmp_path: Path) ->
 
     done = judged(promtool, tmp_path, unit_test(alert, {"up": "1x10"}, "6m", alerts))
 
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_operator_of_another_release_does_not_hide_that_this_one_is_absent(
+    promtool: Promtool, helm: Helm, tmp_path: Path
+) -> None:
+    alert, process = "OtsTunnelNoLeader", {"namespace": "ots", "job": "ott-ots-tunnel-operator-metrics"}
+    kinds = ("--api-versions", "monitoring.coreos.com/v1", "--kube-version", "1.34")
+    done = helm.run("template", "ott", str(CHART), "--namespace", "ots", *kinds)
+    objects = {item["kind"]: item for item in yaml.safe_load_all(done.stdout) if item}
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(yaml.safe_dump(objects["PrometheusRule"]["spec"]))
+    alerts = [expected(alert, CASES[alert]) | {"exp_labels": process | RULES[alert]["labels"]}]
+    document = unit_test(alert, {gauge("operator_leader", OTHER): "1x10"}, "6m", alerts)
+
+    # the Prometheus operator calls the job by the name of the Service
+    assert objects["Service"]["metadata"]["name"] == process["job"]
+    done = judged(promtool, tmp_path, document, rules)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
