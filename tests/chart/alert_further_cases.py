@@ -68,4 +68,15 @@ FURTHER: Sequence[tuple[str, Case]] = (
             "no operator of TablestoreTunnel objects works",
         ),
     ),
+    (
+        # a watch is tried every ten seconds, and each try takes its own time
+        "OtsTunnelApiServerErrors",
+        Case(
+            {gauge("operator_api_errors_total", f'{PROCESS}, method="WATCH", code="403"'): "0+5.9x30"},
+            {gauge("operator_api_errors_total", f'{PROCESS}, method="WATCH", code="403"'): "0+2x30"},
+            "25m",
+            {"method": "WATCH", "code": "403"},
+            "the API server refuses WATCH calls of the operator with 403",
+        ),
+    ),
 )

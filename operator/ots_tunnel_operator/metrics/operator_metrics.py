@@ -9,7 +9,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from ots_tunnel.errors import ServiceError
+from ots_tunnel.errors import ObjectNotExist, ServiceError, TableNotFound, TunnelNotFound
 from ots_tunnel.version import __version__
 from ots_tunnel_operator.metrics.objects import ObjectMetrics
 
@@ -46,7 +46,9 @@ class OperatorMetrics:
             "api_errors", "Calls to the API server that were refused or got no answer.", ("method", "code")
         )
         self._service_errors = counter(
-            "service_errors", "Calls to Tablestore that failed after their retries.", ("code",)
+            "service_errors",
+            "Calls to Tablestore that failed after their retries; that something is not there is an answer.",
+            ("code",),
         )
         self._objects = ObjectMetrics()
         self.registry.register(self._objects)
@@ -85,7 +87,9 @@ class OperatorMetrics:
         self._api_errors.labels(method, code).inc()
 
     def service_refused(self, error: Exception) -> None:
-        """Count a call of Tablestore that failed."""
+        """Count a call of Tablestore that failed; the answer that table or tunnel does not exist is no failure."""
+        if isinstance(error, ObjectNotExist | TableNotFound | TunnelNotFound):
+            return
         self._service_errors.labels(error.code if isinstance(error, ServiceError) else type(error).__name__).inc()
 
     def acted(self, namespace: str, name: str, action: str) -> None:

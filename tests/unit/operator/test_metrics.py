@@ -129,5 +129,21 @@ def test_errors_of_the_service_are_counted_by_their_code(metrics: OperatorMetric
     assert value(metrics, "operator_service_errors_total", code="ConnectError") == 1
 
 
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("OTSObjectNotExist", "Requested table does not exist."),
+        ("OTSParameterInvalid", "tunnel not exist"),
+        ("OTSParameterInvalid", "table not exist"),
+    ],
+)
+def test_that_something_is_not_there_is_an_answer_and_no_error(
+    metrics: OperatorMetrics, code: str, message: str
+) -> None:
+    metrics.service_refused(service_error(code, message))
+
+    assert value(metrics, "operator_service_errors_total", code=code) is None
+
+
 def test_the_version_is_told(metrics: OperatorMetrics) -> None:
     assert value(metrics, "operator_build_info", version=__version__) == 1
