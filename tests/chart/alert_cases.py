@@ -112,9 +112,9 @@ CASES: Mapping[str, Case] = {
         "only 1 workers of shop/copy are ready",
     ),
     "OtsTunnelRecordsRefused": Case(
-        {gauge("refused_records_total", f'{WORKER}, policy="skip"'): "0 0 1 1 1"},
-        {gauge("refused_records_total", f'{WORKER}, policy="skip"'): "7 7 7 7 7"},
-        "4m",
+        {gauge("refused_records_total", f'{WORKER}, policy="skip"'): "0x18 1x5"},
+        {gauge("refused_records_total", f'{WORKER}, policy="skip"'): "7x23"},
+        "20m",
         PLACE | {"tunnel": "t", "policy": "skip"},
         "the sink of shop/copy refuses records (skip)",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.chart.alert_cases import PLACE, PROCESS, Case, condition, gauge
+from tests.chart.alert_cases import PLACE, PROCESS, WORKER, Case, condition, gauge
 
 #: The process of another release.
 OTHER = 'namespace="elsewhere", job="other"'
@@ -77,6 +77,18 @@ FURTHER: Sequence[tuple[str, Case]] = (
             "25m",
             {"method": "WATCH", "code": "403"},
             "the API server refuses WATCH calls of the operator with 403",
+        ),
+    ),
+    (
+        # a new worker has refused records before it was first scraped
+        "OtsTunnelRecordsRefused",
+        Case(
+            {gauge("refused_records_total", f'{WORKER}, policy="skip", pod="a"'): "_x15 10000x10"},
+            # an old one was not scraped for a while
+            {gauge("refused_records_total", f'{WORKER}, policy="skip", pod="a"'): "7x3 _x20 7x2"},
+            "25m",
+            PLACE | {"tunnel": "t", "policy": "skip"},
+            "the sink of shop/copy refuses records (skip)",
         ),
     ),
 )
