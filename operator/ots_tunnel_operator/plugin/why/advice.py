@@ -9,6 +9,7 @@ from __future__ import annotations
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.why import commands
 from ots_tunnel_operator.plugin.why.remedies import REMEDIES
+from ots_tunnel_operator.plugin.why.secrets import WriteSecrets
 from ots_tunnel_operator.plugin.why.step import Step
 from ots_tunnel_operator.reasons import Reason
 
@@ -37,11 +38,16 @@ def next_steps(ott: Ott) -> list[Step]:
 
 
 def steps_for(ott: Ott, reason: str, message: str = "") -> list[Step]:
-    """What to do about a reason; where there is nothing to type, the condition's message has it."""
+    """What to do about a reason; where there is nothing to type, the condition's message has it.
+
+    Args:
+        reason: of a condition or an event.
+        message: of the same; it says which Secret is meant.
+    """
     remedy = REMEDIES.get(reason)
     if remedy is None:
         return [Step(message or f"Read the paragraph {reason} of docs/operations.md.")]
-    return remedy(ott)
+    return remedy.steps(ott, message) if isinstance(remedy, WriteSecrets) else remedy(ott)
 
 
 def _unseen(ott: Ott) -> Step:

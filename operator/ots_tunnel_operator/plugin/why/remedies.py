@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.text.spans import of
 from ots_tunnel_operator.plugin.why import commands
 from ots_tunnel_operator.plugin.why.capacity import capacity
+from ots_tunnel_operator.plugin.why.secrets import WriteSecrets
 from ots_tunnel_operator.plugin.why.step import Step
 from ots_tunnel_operator.reasons import Reason
 
@@ -80,24 +80,6 @@ def _wait(ott: Ott) -> list[Step]:
     return [Step("Nothing but to wait; watch it:", (commands.own(ott, "top"),))]
 
 
-def _secrets(ott: Ott) -> tuple[str, ...]:
-    """Names of the Secrets with credentials, of the source and of the sink."""
-    places: list[Mapping[str, Any]] = [ott.spec.get("source") or {}, *(ott.spec.get("sink") or {}).values()]
-    found = (((place.get("credentials") or {}).get("secretRef") or {}).get("name") for place in places)
-    return tuple(dict.fromkeys(str(name) for name in found if name))
-
-
-def _secret(text: str, rest: str) -> Remedy:
-    """Write the Secrets from the files `accessKeyId` and `accessKeySecret` of the present folder."""
-    keys = "--from-file=accessKeyId --from-file=accessKeySecret"
-
-    def steps(ott: Ott) -> list[Step]:
-        made = (commands.kubectl(ott, f"create secret generic {name} {keys}{rest}") for name in _secrets(ott))
-        return [Step(text, tuple(made))]
-
-    return steps
-
-
 def _possible_gap(ott: Ott) -> list[Step]:
     text = "Go on without the changes that status.possibleGaps lists, and set it back to Stop once the workers run:"
     patch = '{"spec":{"source":{"tunnel":{"onPossibleGap":"Continue"}}}}'
@@ -138,7 +120,7 @@ def _snapshot_failed(ott: Ott) -> list[Step]:
     ]
 
 
-REMEDIES: Mapping[str, Remedy] = {
+REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
     # Stalled: they wait for a person
     Reason.INVALID_SPEC: _correct("Correct the field that the message names:"),
     Reason.SPEC_UNREADABLE: _fixed("Install CRD and operator from one release; the CRD:", _CRD),
@@ -165,12 +147,12 @@ REMEDIES: Mapping[str, Remedy] = {
     Reason.SNAPSHOT_IMPOSSIBLE: _see_tunnel("Apply your object with a tunnel that was not consumed; this one was:"),
     Reason.SNAPSHOT_FAILED: _snapshot_failed,
     # retried by the operator
-    Reason.SECRET_NOT_FOUND: _secret("Create the Secret that the message names, from files with the keys:", ""),
-    Reason.KEY_MISSING: _secret(
+    Reason.SECRET_NOT_FOUND: WriteSecrets("Create the Secret that the message names, from files with the keys:"),
+    Reason.KEY_MISSING: WriteSecrets(
         "Replace the Secret that the message names, from files with the keys; nothing has to be restarted:",
         " --dry-run=client -o yaml | kubectl replace -f -",
     ),
-    Reason.AUTH_FAILED: _secret(
+    Reason.AUTH_FAILED: WriteSecrets(
         "Replace the Secret that the message names, from files with the keys; nothing has to be restarted:",
         " --dry-run=client -o yaml | kubectl replace -f -",
     ),
