@@ -76,6 +76,7 @@ class Reason(enum.StrEnum):
     WORKERS_UNREACHABLE = "WorkersUnreachable", "A ready worker does not answer the operator, so its lag is unknown."
     NOT_PROGRESSING = "NotProgressing", "Nothing moves on a channel that is not caught up, or in a copy by Spark."
     CHANNEL_ERRORS = "ChannelErrors", "A worker reports an error of a channel."
+    SINK_ERRORS = "SinkErrors", "Writes to the sink have failed for a minute, and are tried again."
     RECORDS_REFUSED = (
         "RecordsRefused",
         "The sink refused records for good, and delivery.onPermanentError left them out.",

@@ -217,6 +217,18 @@ class RefusedCount:
 
 
 @dataclass(frozen=True, slots=True)
+class SinkContact:
+    """What a worker knows of its sink."""
+
+    has_answered: bool
+    """Whether it was found ready, or has confirmed a write."""
+    failing_seconds: float | None = None
+    """For how long the write that has failed longest is tried again, by the worker's clock; None where none fails."""
+    error: str = ""
+    """The last failure of that write."""
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerReport:
     """The /channels document of one worker, as far as decisions need it."""
 
@@ -233,6 +245,8 @@ class WorkerReport:
     """Id of the tunnel that the worker consumes; empty is unknown."""
     refused: RefusedCount | None = None
     """Since the start of the worker's process; None where an earlier release does not tell."""
+    sink: SinkContact | None = None
+    """None where the sink, or an earlier release, does not tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from ots_tunnel_operator.world import World
 
 #: Restarts of one container from which on its exits are reported; a single crash heals by itself.
 RESTARTS = 3
+#: Seconds for which a write fails before the sink is blamed: a single failure passes by itself.
+FAILING_SECONDS = 60.0
 #: Foreign clients named in a message.
 SHOWN_CLIENTS = 5
 
@@ -32,6 +34,7 @@ def find_degradation(world: World, snapshot: Snapshot, lag: Lag | None, retentio
         _foreign_client(world),
         _failing_worker(world),
         _channel_error(world),
+        find_sink_errors(world),
         find_unreachable(world),
         find_standstill(world),
         find_idle_copy(world, snapshot),
@@ -78,6 +81,26 @@ def _channel_error(world: World) -> Problem | None:
                 f"pod {pod.name}: {shortened(error)}: see its log; nothing is dropped, the channel resumes when it can",
             )
     return None
+
+
+def find_sink_errors(world: World) -> Problem | None:
+    """A sink that takes no writes, as its workers report it; None while none of them has failed for long."""
+    failing = [
+        (pod.name, pod.report.sink.error)
+        for pod in world.pods
+        if pod.report is not None
+        and pod.report.sink is not None
+        and (pod.report.sink.failing_seconds or 0.0) >= FAILING_SECONDS
+    ]
+    if not failing:
+        return None
+    name, error = min(failing)
+    return Problem(
+        Reason.SINK_ERRORS,
+        f"pod {name}: writes to the sink fail and are tried again ({shortened(error)}): see that it runs, that the "
+        f"workers reach it and that it takes their writes; nothing is dropped",
+        ("SinkReady",),
+    )
 
 
 def _retention_at_risk(world: World, used: int | None) -> Problem | None:

@@ -13,7 +13,7 @@ import aiohttp
 from ots_tunnel_operator import names
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.times import parse_time
-from ots_tunnel_operator.world import Pod, RefusedCount, ReportedGap, Resource, WorkerChannel, WorkerReport
+from ots_tunnel_operator.world import Pod, RefusedCount, ReportedGap, Resource, SinkContact, WorkerChannel, WorkerReport
 
 logger = logging.getLogger(__name__)
 
@@ -68,8 +68,20 @@ def parse_report(document: Mapping[str, Any]) -> WorkerReport:
         channels=tuple(_channel(item) for item in document["channels"]),
         gaps=tuple(_gap(item) for item in document.get("possibleGaps") or ()),
         tunnel_id=str(document.get("tunnelId") or ""),
+        sink=None if (sink := document.get("sink")) is None else _sink(sink, document["time"]),
         refused=None if (refused := document.get("refused")) is None else _refused(refused),
     )
+
+
+def _sink(item: Mapping[str, Any], time: str) -> SinkContact:
+    has_answered = item["lookedTime"] is not None or item["confirmedTime"] is not None
+    failing = item["failing"]
+    if failing is None:
+        return SinkContact(has_answered)
+    now, since = parse_time(time), parse_time(failing["since"])
+    if now is None or since is None:
+        raise ValueError("a failing write without its times")
+    return SinkContact(has_answered, max(0.0, now - since), str(failing["error"]))
 
 
 def _refused(item: Mapping[str, Any]) -> RefusedCount:

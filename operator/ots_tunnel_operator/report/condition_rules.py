@@ -14,7 +14,8 @@ Thirteen conditions, each from world, assessment and plan alone. The first case 
     CredentialsValid   False with a problem that names it, of the plan or of what could not be read (as for the next
                        two); True after an answer of source and sink; else Unknown
     SinkReady          False with a problem that names it; True once ensured and while no worker reports an error; False
-                       while creating; else Unknown; where only workers reach the sink, Unknown without a report
+                       while creating; else Unknown; False while writes of a worker fail (`find_sink_errors`); where
+                       only workers reach the sink, Unknown until one of them reports an answer of it
     TunnelReady        False with a problem that names it; True once initialised; Unknown when it was not read; False
                        while it is created or initialises
     WorkersAvailable   True where as many pods are ready as wanted
@@ -47,6 +48,7 @@ from ots_tunnel.model import ChannelStatus, Credentials, Stage
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.secrets import secret_uses
 from ots_tunnel_operator.assess.assessment import Assessment
+from ots_tunnel_operator.assess.degradation import find_sink_errors
 from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.assess.lag import Lag, count_channels, is_initialised, orphaned
 from ots_tunnel_operator.assess.observed import is_unobserved
@@ -186,6 +188,8 @@ def _sink(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
         return named
     if world.resource.spec.sink.tablestore is None:
         return _sink_of_workers(world)
+    if (errors := find_sink_errors(world)) is not None:
+        return ConditionValue(False, errors.reason, errors.message)
     if isinstance(world.destination, Table) and world.resource.is_destination_recorded:
         if _reports_error(world.pods) or _ended_by_sink(world.pods):
             return ConditionValue(None, Reason.UNKNOWN, "the table is there, and a worker reports an error")
@@ -202,7 +206,11 @@ def _sink_of_workers(world: World) -> ConditionValue:
         return ConditionValue(None, Reason.UNKNOWN, "only workers reach it, and none has reported")
     if _reports_error(world.pods):
         return ConditionValue(None, Reason.UNKNOWN, "a worker reports an error")
-    return ConditionValue(True, Reason.SINK_AVAILABLE, "workers report no error")
+    if (errors := find_sink_errors(world)) is not None:
+        return ConditionValue(False, errors.reason, errors.message)
+    if any(report.sink is not None and report.sink.has_answered for report in reports):
+        return ConditionValue(True, Reason.SINK_AVAILABLE, "it has answered, and workers report no error")
+    return ConditionValue(None, Reason.UNKNOWN, "only workers reach it, and none reports an answer of it yet")
 
 
 def _reports_error(pods: tuple[Pod, ...]) -> bool:

@@ -31,7 +31,7 @@ from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Pod, Resource, Table, Tunnel, WorkerChannel, WorkerReport, World
+from ots_tunnel_operator.world import Pod, Resource, SinkContact, Table, Tunnel, WorkerChannel, WorkerReport, World
 from tests.support.operator.objects import EMULATOR, tunnel_object
 
 NOW = 1_800_000_000.0
@@ -125,7 +125,8 @@ def report_channel(name: str, **changes: Any) -> WorkerChannel:
 
 
 def pod(name: str = "pod-1", *channels: WorkerChannel, ready: bool = True, **changes: Any) -> Pod:
-    report = WorkerReport(f"01234567-{name}", 120.0, 34, None, False, channels) if ready else None
+    answered = SinkContact(has_answered=True)
+    report = WorkerReport(f"01234567-{name}", 120.0, 34, None, False, channels, sink=answered) if ready else None
     found = Pod(name, "Running", ready, deleting=False, ip="10.0.0.1", restarts=0, message="", report=report)
     return replace(found, **changes)
 

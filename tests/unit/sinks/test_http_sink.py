@@ -22,11 +22,12 @@ from ots_tunnel.errors import ConfigError, OwnershipLost, SinkRejected
 from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Guard
+from ots_tunnel.sinks import Batch, Contact, Guard
 from ots_tunnel.sinks.cloud_events import signature_headers
 from ots_tunnel.sinks.http_sink import HttpSink
 from tests.support.guards import ClosedGuard, OpenGuard
 from tests.support.records import numbered_record, record
+from tests.support.waiting import until
 
 NOW = 1_700_000_000.0
 
@@ -206,6 +207,26 @@ async def test_transient_failures_are_retried_under_the_same_id(service: Service
     assert len(service.stored) == 1
     assert len({headers["webhook-id"] for headers, _ in service.requests}) == 1
     assert made.retries == 2
+    assert made.contact() == Contact(confirmed=NOW)
+
+
+async def test_a_service_that_is_not_called_yet_is_not_known() -> None:
+    made = HttpSink(
+        HttpSinkConfig(url="http://127.0.0.1:9/nowhere"), "ots://i/t", delivery=DeliveryConfig(), lanes=1, deadline=0.1
+    )
+    await made.open()
+    try:
+        assert made.contact() == Contact()
+        writing = asyncio.create_task(made.write(batch(numbered_record(1, 1)), OpenGuard()))
+        await until(lambda: made.contact().failing is not None, 10, "the refused connection")
+        failing = made.contact().failing
+        assert failing is not None
+        assert failing.error == "no answer"
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        assert made.contact() == Contact()
+    finally:
+        await made.close()
 
 
 #: Varnish, and Fastly with it, adds a Retry-After to its 503; Azure Front Door names itself nowhere else.

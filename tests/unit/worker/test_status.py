@@ -9,6 +9,7 @@ from ots_tunnel.errors import ConnectionLost
 from ots_tunnel.fence import boottime
 from ots_tunnel.model import Action, ChannelId, ChannelStatus, ChannelType
 from ots_tunnel.protocol.possible_gap import Gap
+from ots_tunnel.sinks.contact import Contact, FailingWrite
 from ots_tunnel.sinks.tally import Tally, TallyCollector
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
 from ots_tunnel.worker.status.channel_view import ChannelView
@@ -37,6 +38,7 @@ def status(age: float = 0.0) -> WorkerStatus:
         base.channel_id: ChannelView(base, ChannelStatus.TERMINATED),
     }
     made.tally = lambda: Tally(records_skipped=3, records_dead_lettered=2, keys_refused=2)
+    made.contact = lambda: Contact(looked=1_700_000_000.0, failing=FailingWrite(1_700_000_040.0, "no answer"))
     made.possible_gaps = {stream.channel_id: Gap(1_700_000_000.0, 1_700_000_100.0)}
     return made
 
@@ -60,6 +62,11 @@ def test_the_document_is_what_the_operator_reads() -> None:
         "error": None,
         "completed": False,
         "refused": {"records": 5, "keys": 2},
+        "sink": {
+            "lookedTime": "2023-11-14T22:13:20.000Z",
+            "confirmedTime": None,
+            "failing": {"since": "2023-11-14T22:14:00.000Z", "error": "no answer"},
+        },
         "possibleGaps": [{"channel": "s", "from": "2023-11-14T22:13:20.000Z", "to": "2023-11-14T22:15:00.000Z"}],
         "channels": [
             {

@@ -40,6 +40,7 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.sinks.batch import NO_TOKEN, Batch, DeadLetter, OnRefused
 from ots_tunnel.sinks.confirmation import Confirmation, all_confirmed, confirmed
+from ots_tunnel.sinks.contact import Contact
 from ots_tunnel.sinks.cost import PageCost
 from ots_tunnel.sinks.tally import Tally
 
@@ -48,6 +49,7 @@ __all__ = [
     "Batch",
     "Channels",
     "Confirmation",
+    "Contact",
     "DeadLetter",
     "Deferred",
     "Guard",
@@ -92,11 +94,15 @@ class Channels(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Release connections; only `tally` is called afterwards."""
+        """Release connections; only `tally` and `contact` are called afterwards."""
 
     def tally(self) -> Tally:
         """Counts so far, beside stored records."""
         return Tally()
+
+    def contact(self) -> Contact | None:
+        """What is known of the destination; None where the sink does not tell."""
+        return None
 
 
 class Immediate(Channels):

@@ -27,14 +27,15 @@ from ots_tunnel.config import DeliveryConfig, HttpSinkConfig, WorkerConfig
 from ots_tunnel.errors import ConfigError, SinkRejected
 from ots_tunnel.fence import Guard, RequestFence
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Immediate, OnRefused, PageCost
+from ots_tunnel.sinks import Batch, Contact, Immediate, OnRefused, PageCost
 from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event_of, hmac_key, signature_headers
+from ots_tunnel.sinks.contact import Tries, Writes
 from ots_tunnel.sinks.feed import Feed
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.http_answer import Answer, retry_after
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.lanes import fill_lanes
-from ots_tunnel.sinks.retries import log_retry, write_backoff
+from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.transport.guarded_body import GuardedBody
@@ -85,6 +86,7 @@ class HttpSink(Immediate):
         self._secret()  # a missing file fails the start, not the first batch
         self._session: aiohttp.ClientSession | None = None
         self._turns = Turns()
+        self._writes = Writes(clock)
         self.retries = 0
 
     @classmethod
@@ -139,6 +141,10 @@ class HttpSink(Immediate):
         """See `Channels.tally`."""
         return Tally(write_retries=self.retries)
 
+    def contact(self) -> Contact:
+        """See `Channels.contact`."""
+        return self._writes.contact
+
     async def _deliver(self, events: tuple[Event, ...], guard: Guard, on_refused: OnRefused | None) -> None:
         status = await self._post(events, guard)
         if status is None:
@@ -153,6 +159,13 @@ class HttpSink(Immediate):
 
     async def _post(self, events: tuple[Event, ...], guard: Guard) -> int | None:
         """Post until the service accepts or refuses; return the status of a refusal, None for a success."""
+        with self._writes.tries() as tries:
+            refusal = await self._post_until_answered(events, guard, tries)
+        if refusal is None:
+            self._writes.confirmed()
+        return refusal
+
+    async def _post_until_answered(self, events: tuple[Event, ...], guard: Guard, tries: Tries) -> int | None:
         body = batch_body(events)
         message_id = f"msg_{hashlib.sha256(body).hexdigest()[:32]}"
         attempt = 0
@@ -165,7 +178,7 @@ class HttpSink(Immediate):
                 return answer.status
             doubt = fence.in_doubt if answer.is_in_doubt else 0.0
             pause = max(self._backoff.delay(attempt, self._entropy()), answer.retry_after, doubt)
-            log_retry("the web service does not accept a batch, which is tried again", str(answer), url=self._where)
+            tries.failed("the web service does not accept a batch, which is tried again", str(answer), url=self._where)
             self.retries += 1
             attempt += 1
             await asyncio.sleep(pause)

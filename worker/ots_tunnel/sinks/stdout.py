@@ -12,7 +12,8 @@ from ots_tunnel.config import StdoutSinkConfig, WorkerConfig
 from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.model import ChannelId
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Guard, Immediate, PageCost
+from ots_tunnel.sinks import Batch, Contact, Guard, Immediate, PageCost
+from ots_tunnel.sinks.contact import Writes
 from ots_tunnel.sinks.json_record import json_form, json_text
 from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.threads import DaemonThreads
@@ -67,6 +68,7 @@ class StdoutSink(Immediate):
         self._turn = asyncio.Lock()
         self._threads = DaemonThreads("stdout", 1)
         self._turns = Turns()
+        self._writes = Writes()
 
     @classmethod
     def from_config(cls, config: WorkerConfig, section: StdoutSinkConfig) -> Self:
@@ -77,7 +79,8 @@ class StdoutSink(Immediate):
         return "StdoutSink()"
 
     async def open(self) -> None:
-        """Nothing to open."""
+        """Nothing to open: standard output is there."""
+        self._writes.looked()
 
     async def write(self, batch: Batch, guard: Guard) -> None:
         """Print every record.
@@ -101,10 +104,15 @@ class StdoutSink(Immediate):
     async def close(self) -> None:
         """Standard output stays open for the process."""
 
+    def contact(self) -> Contact:
+        """See `Channels.contact`."""
+        return self._writes.contact
+
     async def _print(self, lines: list[str], guard: Guard) -> None:
         guard.check()
         # In a thread: a reader that pauses blocks the write, which must not block the heartbeat.
         await self._threads.run(self._write_out, lines)
+        self._writes.confirmed()
 
     def _write_out(self, lines: list[str]) -> None:
         try:

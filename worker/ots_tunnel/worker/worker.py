@@ -82,7 +82,7 @@ class TunnelWorker:
         self._session: Session | None = None
         self._running: asyncio.Task[SessionEnd] | None = None
         client.listen_to_retries(self._metrics.call_repeated)
-        self.status.tally = sink.tally
+        self.status.tally, self.status.contact = sink.tally, sink.contact
         self._metrics.registry.register(TallyCollector(self._metrics.tunnel, sink.tally))
 
     def __repr__(self) -> str:

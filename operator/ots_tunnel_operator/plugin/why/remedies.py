@@ -186,5 +186,6 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
     Reason.WORKERS_UNREACHABLE: _logs("Let the operator reach the pods (NetworkPolicy, service mesh). Their log:"),
     Reason.NOT_PROGRESSING: _logs("Check that the worker of the message reaches source and sink. Its log:"),
     Reason.RECORDS_REFUSED: _refused,
+    Reason.SINK_ERRORS: _logs("See that the sink runs, and that the workers reach it. Their log:"),
     Reason.CHANNEL_ERRORS: _logs("Read the log of the worker; the channel resumes when it can:"),
 }

@@ -13,13 +13,17 @@ from aiohttp import web
 from ots_tunnel_operator import names
 from ots_tunnel_operator.observe import scrape as scrape_module
 from ots_tunnel_operator.observe.scrape import scrape
-from ots_tunnel_operator.world import Pod, RefusedCount, ReportedGap
+from ots_tunnel_operator.world import Pod, RefusedCount, ReportedGap, SinkContact
 from tests.support.operator.worlds import recorded, resource
 
 REPORT = b"""{"clientId": "01234567-pod-1", "time": "2026-01-01T00:00:00Z", "rowsPerSecond": 12.5, "busyPercent": 40,
  "channels": [{"id": "c", "type": "Stream", "state": "OPEN", "rowsTotal": 7, "lagSeconds": 3}]}"""
 
 TIMELESS = REPORT.replace(b'"channels"', b'"possibleGaps": [{"channel": "c", "from": null, "to": null}], "channels"')
+
+
+def with_sink(document: bytes) -> bytes:
+    return REPORT.replace(b'"channels"', b'"sink": ' + document + b', "channels"')
 
 
 @dataclass
@@ -101,14 +105,54 @@ async def test_a_pod_that_does_not_run_is_not_asked(worker: Worker) -> None:
         (200, REPORT.replace(b"12.5", b"[]")),
         (200, TIMELESS),
         (200, REPORT.replace(b'"channels"', b'"refused": {"records": 5}, "channels"')),
+        (200, with_sink(b'{"lookedTime": null, "confirmedTime": null, "failing": {"since": null, "error": "x"}}')),
+        (200, with_sink(b"{}")),
     ],
-    ids=["error", "no JSON", "empty", "a list", "wrong type", "a gap without times", "a count without keys"],
+    ids=[
+        "error",
+        "no JSON",
+        "empty",
+        "a list",
+        "wrong type",
+        "a gap without times",
+        "a count without keys",
+        "a failing write without its time",
+        "nothing of the sink",
+    ],
 )
 async def test_an_answer_of_another_form_is_no_report(worker: Worker, status: int, body: bytes) -> None:
     worker.status, worker.body = status, body
 
     assert [each.report for each in await scraped(pod())] == [None]
     assert worker.requests == 1
+
+
+@pytest.mark.parametrize(
+    ("document", "contact"),
+    [
+        (b"null", None),
+        (b'{"lookedTime": null, "confirmedTime": null, "failing": null}', SinkContact(False)),
+        (b'{"lookedTime": "2025-12-31T23:00:00.000Z", "confirmedTime": null, "failing": null}', SinkContact(True)),
+        (b'{"lookedTime": null, "confirmedTime": "2025-12-31T23:00:00.000Z", "failing": null}', SinkContact(True)),
+        (
+            b'{"lookedTime": null, "confirmedTime": null, '
+            b'"failing": {"since": "2025-12-31T23:58:00.000Z", "error": "no answer"}}',
+            SinkContact(False, 120.0, "no answer"),
+        ),
+        # the worker's clock was set back
+        (
+            b'{"lookedTime": null, "confirmedTime": null, '
+            b'"failing": {"since": "2026-01-01T00:10:00.000Z", "error": "no answer"}}',
+            SinkContact(False, 0.0, "no answer"),
+        ),
+    ],
+)
+async def test_what_a_worker_knows_of_its_sink(worker: Worker, document: bytes, contact: SinkContact | None) -> None:
+    worker.body = with_sink(document)
+    [found] = await scraped(pod())
+
+    assert found.report is not None
+    assert found.report.sink == contact
 
 
 async def test_a_huge_answer_is_no_report(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,8 @@ from ots_tunnel_operator.world import (
     KeptReport,
     Missing,
     Pod,
+    Resource,
+    SinkContact,
     SparkPod,
     Tunnel,
     Unread,
@@ -331,6 +333,56 @@ def test_a_sink_that_only_workers_reach_is_what_they_report() -> None:
     assert decided("SinkReady", world(STDOUT)) == (True, Reason.SINK_AVAILABLE)
     assert decided("SinkReady", world(STDOUT, pods=())) == (None, Reason.UNKNOWN)
     assert decided("SinkReady", world(STDOUT, pods=(failing,))) == (None, Reason.UNKNOWN)
+
+
+HOOK = resource(
+    recorded(destination={}), sink={"http": {"url": "http://hook/", "hmacSecretRef": {"name": "hook", "key": "k"}}}
+)
+
+
+def reporting(*contacts: SinkContact | None, of: Resource = HOOK) -> World:
+    """Workers that report this of their sink."""
+    pods = []
+    for number, contact in enumerate(contacts, 1):
+        found = pod(f"pod-{number}", report_channel(f"c{number}"))
+        assert found.report is not None
+        pods.append(replace(found, report=replace(found.report, sink=contact)))
+    return world(of, pods=tuple(pods))
+
+
+@pytest.mark.parametrize(
+    ("contacts", "sink", "credentials"),
+    [
+        # nobody has called it yet
+        ([SinkContact(False)], (None, Reason.UNKNOWN), (None, Reason.UNKNOWN)),
+        # workers of an earlier release do not tell
+        ([None], (None, Reason.UNKNOWN), (None, Reason.UNKNOWN)),
+        ([SinkContact(False, 59.0, "no answer")], (None, Reason.UNKNOWN), (None, Reason.UNKNOWN)),
+        ([SinkContact(False), SinkContact(True)], (True, Reason.SINK_AVAILABLE), (True, Reason.AUTHENTICATED)),
+        # a single failure is no finding
+        ([SinkContact(True, 59.0, "no answer")], (True, Reason.SINK_AVAILABLE), (True, Reason.AUTHENTICATED)),
+        ([SinkContact(True, 60.0, "no answer")], (False, Reason.SINK_ERRORS), (None, Reason.UNKNOWN)),
+        ([SinkContact(True), SinkContact(True, 7200.0, "x")], (False, Reason.SINK_ERRORS), (None, Reason.UNKNOWN)),
+    ],
+)
+def test_a_sink_is_ready_once_it_has_answered_and_while_writes_pass(
+    contacts: list[SinkContact | None], sink: tuple[bool | None, Reason], credentials: tuple[bool | None, Reason]
+) -> None:
+    found = reporting(*contacts)
+
+    assert decided("SinkReady", found) == sink
+    assert decided("CredentialsValid", found) == credentials
+
+
+@pytest.mark.parametrize("of", [HOOK, resource(recorded())], ids=["only workers reach it", "a table"])
+def test_writes_that_fail_for_a_minute_are_said_with_their_words(of: Resource) -> None:
+    found = reporting(SinkContact(True, 61.0, "no answer"), of=of)
+    value = decide_conditions(found, assessed(found), RUNNING)
+
+    assert (value["SinkReady"].status, value["SinkReady"].reason) == (False, Reason.SINK_ERRORS)
+    assert "pod pod-1: writes to the sink fail and are tried again (no answer)" in value["SinkReady"].message
+    assert (value["Degraded"].status, value["Degraded"].reason) == (True, Reason.SINK_ERRORS)
+    assert (value["Ready"].status, value["Ready"].reason) == (False, Reason.SINK_ERRORS)
 
 
 def client(name: str, client_id: str, **changes: Any) -> Pod:

@@ -7,7 +7,7 @@ from typing import Generic
 
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token, TunnelId
-from ots_tunnel.sinks import Batch, Confirmation
+from ots_tunnel.sinks import Batch, Confirmation, Contact
 from ots_tunnel.sinks.files.channel_files import ChannelFiles
 from ots_tunnel.sinks.files.names import folder_of
 from ots_tunnel.sinks.files.settings import FileSettings, Item
@@ -42,6 +42,11 @@ class ChannelFolders(Generic[Item]):
             SinkRejected, SinkError: they cannot.
         """
         await self._files.store.check()
+        self._files.writes.looked()
+
+    def contact(self) -> Contact:
+        """See `Channels.contact`."""
+        return self._files.writes.contact
 
     async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
         """See `Channels.begin`."""

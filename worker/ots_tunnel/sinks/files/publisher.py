@@ -43,7 +43,6 @@ from ots_tunnel.sinks.files.names import base_name, stream_name
 from ots_tunnel.sinks.files.pending_file import PendingFile
 from ots_tunnel.sinks.files.settings import FileSettings, Item
 from ots_tunnel.sinks.files.store import FileSpoiled
-from ots_tunnel.sinks.retries import log_retry
 
 logger = logging.getLogger(__name__)
 
@@ -161,15 +160,17 @@ class Publisher(Generic[Item]):
 
     async def _publish_until_stored(self, file: PendingFile[Item], name: str) -> None:
         failures = 0
-        while True:
-            try:
-                await self.remove_stale(file.guard)
-                return await self._files.store.publish(file.path, self._folder, name, file.guard.check)
-            except (SinkRejected, FileSpoiled):
-                raise
-            except SinkError as error:
-                pause = self._files.backoff.delay(failures, self._files.entropy())
-                log_retry("a file cannot be published and is tried again", str(error), folder=self._folder)
-            failures += 1
-            self.retries += 1
-            await asyncio.sleep(pause)
+        with self._files.writes.tries() as tries:
+            while True:
+                try:
+                    await self.remove_stale(file.guard)
+                    await self._files.store.publish(file.path, self._folder, name, file.guard.check)
+                    return self._files.writes.confirmed()
+                except (SinkRejected, FileSpoiled):
+                    raise
+                except SinkError as error:
+                    pause = self._files.backoff.delay(failures, self._files.entropy())
+                    tries.failed("a file cannot be published and is tried again", str(error), folder=self._folder)
+                failures += 1
+                self.retries += 1
+                await asyncio.sleep(pause)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.sinks.contact import Writes
 from ots_tunnel.sinks.files.format import FileFormat, Sized
 from ots_tunnel.sinks.files.store import THREADS, FileStore
 from ots_tunnel.threads import DaemonThreads
@@ -25,6 +26,7 @@ class FileSettings(Generic[Item]):
         backoff: pauses between tries to publish.
         entropy: uniform in [0, 1).
         threads: fill and read files.
+        writes: what is known of the store.
     """
 
     store: FileStore
@@ -33,4 +35,5 @@ class FileSettings(Generic[Item]):
     max_seconds: float
     backoff: Backoff
     entropy: Callable[[], float] = random.random
+    writes: Writes = field(default_factory=Writes)
     threads: DaemonThreads = field(default_factory=lambda: DaemonThreads("files", THREADS))

@@ -13,14 +13,15 @@ from confluent_kafka import KafkaException
 from ots_tunnel.config import KafkaSinkConfig, RetryConfig, WorkerConfig
 from ots_tunnel.errors import MAX_REFUSED_KEYS, SinkError, SinkRejected
 from ots_tunnel.fence import Guard, RequestFence
-from ots_tunnel.sinks import Batch, Immediate, OnRefused, PageCost
+from ots_tunnel.sinks import Batch, Contact, Immediate, OnRefused, PageCost
+from ots_tunnel.sinks.contact import Tries, Writes
 from ots_tunnel.sinks.kafka.connections import Connections
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_in_doubt, verdict
 from ots_tunnel.sinks.kafka.message import Messages, Origin
 from ots_tunnel.sinks.kafka.producer import failure_of
 from ots_tunnel.sinks.kafka.shipment import Parcel, Shipment
 from ots_tunnel.sinks.key_text import key_text
-from ots_tunnel.sinks.retries import log_retry, write_backoff
+from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.sinks.tally import Tally
 
@@ -71,6 +72,7 @@ class KafkaSink(Immediate):
         )
         self._deadline = deadline
         self._turns = Turns()
+        self._writes = Writes()
         self.retries = 0
 
     @classmethod
@@ -96,6 +98,7 @@ class KafkaSink(Immediate):
         """
         self._connections.login_refusals.forget()
         await self._connections.check_topic()
+        self._writes.looked()
 
     async def write(self, batch: Batch, guard: Guard) -> None:
         """Send every record; return when all are confirmed. See `Immediate.write`.
@@ -104,6 +107,10 @@ class KafkaSink(Immediate):
             CodecError: a record is malformed.
         """
         self._connections.refresh_login()
+        with self._writes.tries() as tries:
+            await self._ship(batch, guard, tries)
+
+    async def _ship(self, batch: Batch, guard: Guard, tries: Tries) -> None:
         shipment, reports, attempt = Shipment(batch.records, self._turns), Reports(), 0
         messages = Messages(self._origin, batch.channel_id, batch.channel_type)
         fence = RequestFence(guard, self._deadline)
@@ -112,17 +119,21 @@ class KafkaSink(Immediate):
             portion = shipment.portion()
             for parcel in portion:
                 await self._send(parcel, messages, fence, reports)
-            if not portion and self._settle(shipment, *await reports.get()):
+            is_stored = False
+            if not portion and (is_stored := self._settle(shipment, *await reports.get())):
                 attempt = 0
             for _ in range(min(reports.qsize(), REPORTS_AT_ONCE)):
-                self._settle(shipment, *reports.get_nowait())
+                is_stored |= self._settle(shipment, *reports.get_nowait())
+            if is_stored:
+                self._writes.confirmed()
+                tries.advanced()
             await self._turns.next()
             if shipment.is_stuck:
                 if batch.on_refused is not None:
                     self._tolerate(shipment, batch.on_refused)
                 self._raise_refusal(shipment)
                 if shipment.failures:
-                    await self._recover(shipment, attempt, fence)
+                    await self._recover(shipment, attempt, fence, tries)
                     attempt += 1
             await shipment.fill()
 
@@ -133,6 +144,10 @@ class KafkaSink(Immediate):
     def tally(self) -> Tally:
         """See `Channels.tally`."""
         return Tally(write_retries=self.retries)
+
+    def contact(self) -> Contact:
+        """See `Channels.contact`."""
+        return self._writes.contact
 
     async def _send(self, parcel: Parcel, messages: Messages, guard: Guard, reports: Reports) -> None:
         message = messages.of(parcel.record)
@@ -165,14 +180,14 @@ class KafkaSink(Immediate):
         keys = tuple(key_text(parcel.key) for parcel, _ in shipment.refused[:MAX_REFUSED_KEYS])
         raise SinkRejected(failure.name, f"{self._connections.where}: {failure.text}", keys)
 
-    async def _recover(self, shipment: Shipment, attempt: int, fence: RequestFence) -> None:
+    async def _recover(self, shipment: Shipment, attempt: int, fence: RequestFence, tries: Tries) -> None:
         """Pause and check the topic as far as the failures need it, then hand out again what failed.
 
         Raises:
             SinkRejected: the topic is gone, or the producer broke in a way that a new one would, too.
         """
         self.retries += 1
-        log_retry(
+        tries.failed(
             "the broker does not accept messages, which are tried again", str(shipment.failures[0]), topic=self._topic
         )
         self._connections.check_usable()

@@ -25,6 +25,7 @@ from ots_tunnel.sinks import (
     Batch,
     Channels,
     Confirmation,
+    Contact,
     Deferred,
     Immediate,
     PageCost,
@@ -74,6 +75,10 @@ class Wrapping(Channels, Generic[S]):
     def tally(self) -> Tally:
         """See `Channels.tally`."""
         return self._sink.tally()
+
+    def contact(self) -> Contact | None:
+        """See `Channels.contact`."""
+        return self._sink.contact()
 
 
 class AtOnce(Wrapping[Immediate], Deferred):

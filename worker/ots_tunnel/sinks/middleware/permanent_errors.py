@@ -16,7 +16,7 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Confirmation, DeadLetter, Deferred, all_confirmed
+from ots_tunnel.sinks import Batch, Confirmation, Contact, DeadLetter, Deferred, all_confirmed
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.middleware.base import Middleware, Wrapping
 from ots_tunnel.sinks.tally import MOST_KEYS, Tally
@@ -158,6 +158,12 @@ class LetteringSink(Wrapping[Deferred], Deferred):
     def tally(self) -> Tally:
         """See `Channels.tally`."""
         return super().tally() + self._tally
+
+    def contact(self) -> Contact:
+        """See `Channels.contact`; a place of dead letters that fails blocks its channel, too."""
+        known, lettering = super().contact() or Contact(), self._letters.contact().failing
+        failing = [write for write in (known.failing, lettering) if write is not None]
+        return replace(known, failing=min(failing, key=lambda write: write.since, default=None))
 
     async def _resume(self, batch: Batch, guard: Guard) -> None:
         """Remove what this replay replaces, before the first batch of a channel."""

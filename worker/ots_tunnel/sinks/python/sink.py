@@ -15,7 +15,8 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.processor import ChannelContext, ChannelProcessor, Confirm, ProcessorFactory
-from ots_tunnel.sinks import Batch, Channels, Confirmation, Deferred, Immediate, PageCost, Sink
+from ots_tunnel.sinks import Batch, Channels, Confirmation, Contact, Deferred, Immediate, PageCost, Sink
+from ots_tunnel.sinks.contact import Writes
 from ots_tunnel.sinks.python.callbacks import CallbackThread
 from ots_tunnel.sinks.python.factory import load_factory
 
@@ -58,6 +59,7 @@ class _ProcessorChannels(Channels):
         self._factory = factory
         self._patience = patience
         self._on_hang = on_hang
+        self._writes = Writes()
         self._channels: dict[ChannelId, _Channel] = {}
         #: Processors that are being shut down; the next one of the same channel waits for them.
         self._shutting_down: dict[ChannelId, asyncio.Task[None]] = {}
@@ -87,6 +89,11 @@ class _ProcessorChannels(Channels):
         except BaseException:
             await self.end(channel_id, abandoned=True)
             raise
+        self._writes.looked()
+
+    def contact(self) -> Contact:
+        """See `Channels.contact`; a processor that is initialized counts as found ready."""
+        return self._writes.contact
 
     def checkpointed(self, channel_id: ChannelId, page: int) -> None:
         """Nothing waits for it."""
@@ -170,6 +177,7 @@ class ProcessorSink(_ProcessorChannels, Immediate):
             ProcessorFailed: the processor raised. OwnershipLost: another client may own the channel.
         """
         await self._process(batch, guard, None)
+        self._writes.confirmed()
 
 
 class ManualProcessorSink(_ProcessorChannels, Deferred):
@@ -182,11 +190,16 @@ class ManualProcessorSink(_ProcessorChannels, Deferred):
             ProcessorFailed: the processor raised. OwnershipLost: another client may own the channel.
         """
         confirmation: Confirmation = asyncio.get_running_loop().create_future()
+        confirmation.add_done_callback(self._confirmation_ended)
         channel = self._channels[batch.channel_id]
         channel.unconfirmed.append(confirmation)
         await self._process(batch, guard, _confirm_of(confirmation))
         channel.unconfirmed = [waiting for waiting in channel.unconfirmed if not waiting.done()]
         return confirmation
+
+    def _confirmation_ended(self, confirmation: Confirmation) -> None:
+        if not confirmation.cancelled():
+            self._writes.confirmed()
 
 
 def processor_sink(factory: ProcessorFactory, *, patience: float = 10.0) -> ProcessorSink | ManualProcessorSink:

@@ -16,7 +16,7 @@ from ots_tunnel.errors import TunnelError
 from ots_tunnel.fence import Guard, RequestFence
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.retries import log_retry
+from ots_tunnel.sinks.contact import Tries, Writes
 from ots_tunnel.sinks.table.batch_write import BatchWrite, Pause, Refusal, Send
 from ots_tunnel.sinks.table.lifetime import Revision
 from ots_tunnel.sinks.table.refusals import Refusals
@@ -82,6 +82,7 @@ class TableRequests:
         self._deadline = deadline
         self._entropy = entropy
         self._revise = revise
+        self.writes = Writes()
         self.counts = WriteCounts()
 
     def __repr__(self) -> str:
@@ -121,7 +122,7 @@ class TableRequests:
         else:
             if outcomes is None:
                 self.counts.rows += len(records)
-                return
+                return self.writes.confirmed()
             batch = self._batch_of(records, refusals)
             self.counts.rows += len(batch.answered(outcomes))
         await self._run(batch, _ignore, fence, refusals)
@@ -130,18 +131,27 @@ class TableRequests:
         return BatchWrite(list(map(unaltered_change, records)), self._backoff, refusals.max_per_request)
 
     async def _run(self, batch: BatchWrite, settle: Settle, fence: RequestFence, refusals: Refusals) -> None:
+        with self.writes.tries() as tries:
+            await self._run_until_stored(batch, settle, fence, refusals, tries)
+
+    async def _run_until_stored(
+        self, batch: BatchWrite, settle: Settle, fence: RequestFence, refusals: Refusals, tries: Tries
+    ) -> None:
         while (step := batch.step(self._entropy())) is not None or await self._goes_on(batch, settle):
             match step:
                 case Pause():
                     if refusals.is_fatal():
                         break  # another request has failed the write
                     self.counts.retries += 1
-                    log_retry("writes to the destination fail and are tried again", step.code, table=self._table)
+                    tries.failed("writes to the destination fail and are tried again", step.code, table=self._table)
                     await asyncio.sleep(step.wait(fence.in_doubt))
                 case Send():
                     stored = await self._send(batch, step, fence)
                     self.counts.rows += len(stored)
                     settle(stored)
+                    if stored:
+                        self.writes.confirmed()
+                        tries.advanced()
         # A tolerated change makes room for the next one of its key.
         settle(refusals.tolerate(batch.refusals))
 

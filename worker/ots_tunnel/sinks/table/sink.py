@@ -14,7 +14,7 @@ from ots_tunnel.errors import AuthFailed, ObjectNotExist, PermissionDenied, Serv
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import KeyColumn, KeyType
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Immediate, OnRefused, PageCost
+from ots_tunnel.sinks import Batch, Contact, Immediate, OnRefused, PageCost
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.table.lifetime import Lifetime
@@ -127,6 +127,7 @@ class TablestoreSink(Immediate):
                 raise
             raise SinkRejected(error.code, self._explain(error)) from error
         self._key = description.primary_key
+        self._writer.writes.looked()
         return description.time_to_live
 
     async def _check_destination(self, record: Record) -> None:
@@ -217,3 +218,7 @@ class TablestoreSink(Immediate):
             cells_expired=self.omissions.expired_cells,
             write_retries=self.counts.retries,
         )
+
+    def contact(self) -> Contact:
+        """See `Channels.contact`."""
+        return self._writer.writes.contact

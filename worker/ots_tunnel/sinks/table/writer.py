@@ -12,6 +12,7 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import OnRefused
+from ots_tunnel.sinks.contact import Writes
 from ots_tunnel.sinks.feed import Feed
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.lanes import Request, fill_lanes
@@ -68,6 +69,11 @@ class TableWriter:
     def counts(self) -> WriteCounts:
         """Rows, requests and retries so far."""
         return self._requests.counts
+
+    @property
+    def writes(self) -> Writes:
+        """What is known of the table."""
+        return self._requests.writes
 
     async def write(
         self,

@@ -12,6 +12,7 @@ from typing import Any
 from ots_tunnel.model import ChannelId
 from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState, after
 from ots_tunnel.protocol.possible_gap import Gap
+from ots_tunnel.sinks.contact import Contact
 from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.worker.pages.budget import ByteBudget
 from ots_tunnel.worker.status.channel_view import ChannelView, channel_document
@@ -48,6 +49,8 @@ class WorkerStatus:
         self.budget: ByteBudget | None = None
         #: The sink's counts.
         self.tally: Callable[[], Tally] = Tally
+        #: What the sink knows of its destination.
+        self.contact: Callable[[], Contact | None] = Contact
         self.metrics = metrics
         self.wall = wall
         self._rows = Rate(lambda: metrics.rows_total, clock)
@@ -99,9 +102,22 @@ class WorkerStatus:
             "error": self.error,
             "completed": self.completed,
             "refused": {"records": tally.records_refused, "keys": tally.keys_refused},
+            "sink": contact_document(self.contact()),
             "possibleGaps": [gap_document(*found) for found in sorted(self.possible_gaps.items())],
             "channels": [channel_document(view, now) for _, view in sorted(self.channels.items())],
         }
+
+
+def contact_document(contact: Contact | None) -> dict[str, Any] | None:
+    """The member `sink`: times of the last look and confirmation, and the write that is tried again, if one is."""
+    if contact is None:
+        return None
+    failing = contact.failing
+    return {
+        "lookedTime": iso_time(contact.looked),
+        "confirmedTime": iso_time(contact.confirmed),
+        "failing": None if failing is None else {"since": iso_time(failing.since), "error": failing.error},
+    }
 
 
 def gap_document(channel_id: ChannelId, gap: Gap) -> dict[str, Any]:
