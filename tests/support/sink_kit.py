@@ -393,6 +393,10 @@ class RetryConformance(_Kit):
         async with self.opened(new_sink, sent) as delivery:
             await delivery.write_all()
             assert delivery.sink.tally().write_retries >= 1
+            contact = delivery.sink.contact()
+            assert contact is not None
+            assert contact.failing is None
+            assert contact.confirmed is not None
 
         found = by_key(await destination.stored())
         assert {key: sorted(set(numbers)) for key, numbers in found.items()} == by_key(contents(sent))

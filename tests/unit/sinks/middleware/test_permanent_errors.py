@@ -14,7 +14,7 @@ from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo, Token
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Confirmation, Guard, Immediate, all_confirmed
+from ots_tunnel.sinks import Batch, Confirmation, Contact, Guard, Immediate, all_confirmed
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.settings import FileSettings
@@ -100,6 +100,19 @@ async def test_different_keys_are_counted(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(permanent_errors, "MOST_KEYS", 3)
     await skipping.write(batch(5, 7, 9), OpenGuard())
     assert (skipping.tally().records_refused, skipping.tally().keys_refused) == (7, 3)
+
+
+async def test_a_place_of_dead_letters_that_fails_is_what_fails(tmp_path: Path) -> None:
+    backoff = Backoff(0.01, 2, 0.05, 0)
+    files = FileSettings(FolderStore(tmp_path), JsonLines(letter_form), 1, 60, backoff)
+    sink = LetteringSink(AtOnce(Picky()), DeadLetters("t", files))
+
+    assert sink.contact() == Contact()
+    with files.writes.tries() as tries:
+        tries.failed("a file cannot be published", "disk full", folder="t")
+        failing = sink.contact().failing
+    assert failing is not None
+    assert failing.error == "disk full"
 
 
 async def test_a_batch_is_confirmed_when_its_dead_letters_are_stored(tmp_path: Path) -> None:
