@@ -18,6 +18,7 @@ from tests.support.lacking import lack
 from tests.support.operator.objects import tunnel_object
 from tests.support.operator.released import DEFINITION, OBJECTS, released_object
 from tests.support.programs.processes import inherited_environment, module
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(300), pytest.mark.xdist_group("upgrade")]
 
@@ -76,10 +77,15 @@ class Release:
         found = self.server.kubectl("-n", HOME, "get", kind, name, "-o", "json")
         return dict(json.loads(found.stdout)) if found.returncode == 0 else None
 
-    def accepts(self, **changes: Any) -> bool:
+    def awaits(self, accepted: bool, **changes: Any) -> None:
+        """Wait until the API server accepts, or refuses, an object: a changed definition is in use a moment later."""
         sample = tunnel_object("sample", **changes)
         create = ("create", "--dry-run=server", "--validate=strict", "-f", "-")
-        return self.server.kubectl(*create, document=sample).returncode == 0
+        wait_until(
+            lambda: (self.server.kubectl(*create, document=sample).returncode == 0) == accepted,
+            60,
+            f"accepted is {accepted} with {changes}",
+        )
 
 
 @pytest.mark.lasts(20)
@@ -94,7 +100,7 @@ def test_upgrade_and_rollback_leave_the_objects_alone(helm: Helm, server: ApiSer
     deployment = release.one("deployment")
     assert deployment is not None
     new_field = {"source__rateLimit": {"rowsPerSecond": 10}}
-    assert not release.accepts(**new_field)
+    release.awaits(False, **new_field)
 
     release.helm("upgrade", "ott", str(CHART))
 
@@ -102,7 +108,7 @@ def test_upgrade_and_rollback_leave_the_objects_alone(helm: Helm, server: ApiSer
     for name, spec in specs.items():
         # defaults of new fields may join
         assert release.spec(name).items() >= spec.items(), name
-    assert release.accepts(**new_field)
+    release.awaits(True, **new_field)
     upgraded = release.one("deployment")
     # changed in place: a new one would run beside the former
     assert upgraded is not None
@@ -113,8 +119,8 @@ def test_upgrade_and_rollback_leave_the_objects_alone(helm: Helm, server: ApiSer
 
     assert release.objects() == before
     assert {name: release.spec(name) for name in OBJECTS} == specs
-    assert not release.accepts(**new_field)
-    assert release.accepts()
+    release.awaits(False, **new_field)
+    release.awaits(True)
     assert release.one("poddisruptionbudget") is None
     returned = release.one("deployment")
     assert returned is not None
@@ -123,7 +129,7 @@ def test_upgrade_and_rollback_leave_the_objects_alone(helm: Helm, server: ApiSer
     release.helm("upgrade", "ott", str(CHART))
 
     assert release.objects() == before
-    assert release.accepts(**new_field)
+    release.awaits(True, **new_field)
 
     release.helm("uninstall", "ott")
 
@@ -148,7 +154,7 @@ def checked(helm: Helm, server: ApiServer, folder: Path, *arguments: str) -> sub
         env=inherited_environment(KUBECONFIG=str(path)),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=150,
         check=False,
     )
 
@@ -178,6 +184,7 @@ def test_the_chart_s_test_says_what_is_wrong(helm: Helm, server: ApiServer, tmp_
     release.helm("upgrade", "--install", "ott", str(CHART), "--create-namespace")
     rules = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/sink/x-kubernetes-validations"
     server.must("patch", "crd", "tablestoretunnels.ots-tunnel.dev", "--type=json", "-p", json.dumps([_remove(rules)]))
+    release.awaits(True, sink={"stdout": {}, "http": {"url": "https://check.example"}})
 
     done = checked(helm, server, tmp_path, "--url", "http://127.0.0.1:9")
 

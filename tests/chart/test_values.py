@@ -164,7 +164,7 @@ class _Summary(yaml.SafeDumper):
 
 
 def _write_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    shown = f"{text[:60]} ({text.count(chr(10)) + 1} lines)" if text.count("\n") > 3 else text
+    shown = f"{text[:60]} ..." if text.count("\n") > 3 else text
     return dumper.represent_scalar("tag:yaml.org,2002:str", shown)
 
 

@@ -219,6 +219,32 @@ async def test_what_another_client_adds_beside_our_fields_stays(scene: PassScene
     assert "kubectl.kubernetes.io/restartedAt" in found["spec"]["template"]["metadata"]["annotations"]
 
 
+#: JSON patches of another client on what workers need besides their Deployment.
+WORKER_FOREIGN: list[tuple[str, list[dict[str, Any]]]] = [
+    ("serviceaccount", [{"op": "replace", "path": "/automountServiceAccountToken", "value": True}]),
+    ("serviceaccount", [{"op": "remove", "path": "/metadata/labels"}]),
+    ("poddisruptionbudget", [{"op": "replace", "path": "/spec/maxUnavailable", "value": 0}]),
+    ("poddisruptionbudget", [{"op": "remove", "path": "/spec/unhealthyPodEvictionPolicy"}]),
+]
+
+
+async def test_account_and_budget_of_the_workers_are_set_back(scene: PassScene) -> None:
+    def settled(kind: str) -> dict[str, Any]:
+        found = child_of(scene, kind, "-workers")
+        return {key: value for key, value in found.items() if key != "status"}
+
+    scene.apply()
+    await scene.running()
+    await restarted_pass(scene)
+
+    for kind, change in WORKER_FOREIGN:
+        before = settled(kind)
+        scene.api.must("-n", scene.namespace, "patch", kind, f"{NAME}-workers", "--type=json", "-p", json.dumps(change))
+        assert settled(kind) != before, change
+        await restarted_pass(scene)
+        assert settled(kind) == before, change
+
+
 #: JSON patches of another client on the children of a snapshot.
 SPARK_FOREIGN: list[tuple[str, str, list[dict[str, Any]]]] = [
     ("sparkapplication", "-snapshot", [{"op": "remove", "path": "/spec/sparkConf/spark.speculation"}]),
@@ -247,18 +273,18 @@ async def test_the_children_of_a_snapshot_are_set_back_and_otherwise_left_alone(
     assert applied == []
 
     for kind, suffix, change in SPARK_FOREIGN:
-        before = spark_child(scene, kind, suffix)
+        before = child_of(scene, kind, suffix)
         scene.api.must("-n", scene.namespace, "patch", kind, NAME + suffix, "--type=json", "-p", json.dumps(change))
-        assert spark_child(scene, kind, suffix) != before, change
+        assert child_of(scene, kind, suffix) != before, change
         await restarted_pass(scene)
-        assert spark_child(scene, kind, suffix) == before, change
+        assert child_of(scene, kind, suffix) == before, change
 
     scene.apply(engine__baseData="Spark", spark={"conf": {"spark.b": "1"}})
     await restarted_pass(scene)
     assert "spark.a" not in scene.read("sparkapplication", f"{NAME}-snapshot")["spec"]["sparkConf"]
 
 
-def spark_child(scene: PassScene, kind: str, suffix: str) -> dict[str, Any]:
+def child_of(scene: PassScene, kind: str, suffix: str) -> dict[str, Any]:
     found = scene.read(kind, NAME + suffix)
     moving = ("resourceVersion", "generation", "managedFields")
     return found | {"metadata": {key: value for key, value in found["metadata"].items() if key not in moving}}
