@@ -29,6 +29,7 @@ simulated network. The same seed gives the same story, byte by byte (`Outcome.di
                   a process in the middle of a call
     replicate     users run the command, stop it, repeat it, and have to be refused
     fleet         Kubernetes: a model of the API server, controllers and kubelet; the real operator in kopf's role
+    scaling       a fleet whose load changes, while the operator chooses the number of workers
     spark         a fleet whose existing rows a model of Spark copies, with the real record of progress
     replicas      a fleet whose operator has two replicas with the real leader election, of which one works
 

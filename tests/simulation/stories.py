@@ -5,6 +5,7 @@ fleet       Kubernetes with the operator above them (`fleet`); written `fleet:17
 files       workers that publish files on a disk (`files`); written `files:17`
 spark       a fleet whose existing rows Spark copies (`spark`); written `spark:17`
 replicas    a fleet whose operator has two replicas (`replicas`); written `replicas:17`
+scaling     a fleet whose load changes, and with it the number of workers (`scaling`); written `scaling:17`
 replicate   users who copy a table by `ots-tunnel replicate` (`replicate`); written `replicate:17`
 """
 
@@ -24,12 +25,22 @@ from tests.simulation.replicas.fleet import ReplicatedFleet
 from tests.simulation.replicas.scenario import ReplicatedScenario
 from tests.simulation.replicate.region import ReplicateRegion
 from tests.simulation.replicate.scenario import ReplicateScenario
+from tests.simulation.scaling.fleet import ScalingFleet
+from tests.simulation.scaling.scenario import ScalingScenario
 from tests.simulation.scenario import Scenario
 from tests.simulation.spark.fleet import SparkFleet
 from tests.simulation.spark.scenario import SparkScenario
 from tests.simulation.telling import Outcome, tell_out
 
-KINDS = (Scenario, FleetScenario, FilesScenario, ReplicateScenario, SparkScenario, ReplicatedScenario)
+KINDS = (
+    Scenario,
+    FleetScenario,
+    FilesScenario,
+    ReplicateScenario,
+    SparkScenario,
+    ReplicatedScenario,
+    ScalingScenario,
+)
 AnyScenario = Scenario | FleetScenario
 
 
@@ -50,6 +61,8 @@ def tell_here(scenario: AnyScenario, keep_story: bool = False) -> Outcome:
         return tell_out(ReplicatedFleet, scenario, keep_story)
     if isinstance(scenario, SparkScenario):
         return tell_out(SparkFleet, scenario, keep_story)
+    if isinstance(scenario, ScalingScenario):
+        return tell_out(ScalingFleet, scenario, keep_story)
     if isinstance(scenario, FleetScenario):
         return tell_out(Fleet, scenario, keep_story)
     if isinstance(scenario, ReplicateScenario):

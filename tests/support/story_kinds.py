@@ -14,4 +14,5 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "replicate": ("replicate:",),
     "spark": ("spark:",),
     "replicas": ("replicas:",),
+    "scaling": ("scaling:",),
 }

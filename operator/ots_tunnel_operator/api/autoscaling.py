@@ -23,6 +23,7 @@ LimitedBy = Literal[
     "Cooldown",
     "Rebalancing",
     "Ineffective",
+    "NotProgressing",
     "MetricsUnavailable",
     "ForeignWriter",
     "Stopped",

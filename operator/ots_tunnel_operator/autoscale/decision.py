@@ -7,7 +7,8 @@ returns a number, what limits it, the change to be made, if any, and what is to 
 
     1  bounds          a number outside minReplicas and maxReplicas is corrected at once, whatever else is known
     2  pace            between two evaluations the last result stands
-    3  figures         an unknown lag holds; figures of a fleet that is being changed are not used
+    3  figures         an unknown lag holds, and so does a sink that stores nothing; figures of a fleet that is being
+                       changed are not used
     4  effect          a scale-up that did not help is taken back
     5  formula         what the load asks for, with dead band and backlog mode (`formula`)
     6  bounds          minReplicas, maxReplicas, channels
@@ -118,6 +119,10 @@ def decide(policy: Policy, record: Record, figures: Figures, history: History) -
         known = history.shown.recommended
         limit = Limit.STABILIZATION if known is None else history.shown.limit
         return _shown(workers, history, limit, known)
+    if found.stands_still(policy):
+        # an outage is no evidence against the scale-up before it
+        history = replace(history, trial=None)
+        return _shown(workers, history, Limit.NOT_PROGRESSING, history.shown.recommended)
     history, useless = judged(policy, history, workers, found, now)
     working = workers - figures.missing
     wanted = wish(policy, working, found)

@@ -40,6 +40,12 @@ class Load:
     rate: float | None
     span: float
     """Seconds that the figures cover."""
+    is_still: bool = False
+    """Whether no row was stored in the last two looks."""
+
+    def stands_still(self, policy: Policy) -> bool:
+        """Whether rows wait and none is stored: the sink is away, and more workers would wait for it as well."""
+        return self.lag > policy.target_lag and self.is_still
 
 
 def load(figures: Sequence[Figures]) -> Load | None:
@@ -56,6 +62,7 @@ def load(figures: Sequence[Figures]) -> Load | None:
         busy=_mean([item.busy for item in figures]),
         rate=_mean([item.rate for item in figures]),
         span=span,
+        is_still=all(item.rate == 0 for item in figures[-2:]),
     )
 
 

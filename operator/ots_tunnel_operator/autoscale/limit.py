@@ -17,6 +17,7 @@ class Limit(enum.StrEnum):
     COOLDOWN = "Cooldown"
     REBALANCING = "Rebalancing"
     INEFFECTIVE = "Ineffective"
+    NOT_PROGRESSING = "NotProgressing"
     METRICS_UNAVAILABLE = "MetricsUnavailable"
     FOREIGN_WRITER = "ForeignWriter"
     STOPPED = "Stopped"

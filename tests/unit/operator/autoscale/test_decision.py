@@ -232,6 +232,25 @@ def test_a_scale_up_that_does_not_help_is_taken_back_and_blocks() -> None:
     assert loop.decisions[-1].limit is Limit.INEFFECTIVE
 
 
+def test_a_sink_that_stores_nothing_gets_no_more_workers() -> None:
+    loop = Loop()
+
+    last = loop.look(replace(LATE, lag=900.0, rate=0.0, busy=1.0), 30)
+
+    assert loop.changes() == []
+    assert last.limit is Limit.NOT_PROGRESSING
+
+
+def test_an_outage_of_the_sink_says_nothing_about_the_scale_up_before_it() -> None:
+    loop = Loop()
+    loop.look(LATE, 6)
+
+    loop.look(replace(LATE, rate=0.0), 20)
+    loop.look(replace(LATE, rate=2000.0), 4)
+
+    assert Cause.INEFFECTIVE not in {cause for cause, _, _ in loop.changes()}
+
+
 def test_one_that_must_not_be_taken_back_stays() -> None:
     loop = Loop()
     loop.look(LATE, 6)

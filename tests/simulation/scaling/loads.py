@@ -1,0 +1,40 @@
+"""The loads of the stories: rows per second at a time, with noise; a worker takes one row a second."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+#: Seconds of a story's load.
+LENGTH = 3600.0
+
+
+def _steady(_: random.Random) -> Callable[[float], float]:
+    return lambda now: 3.0
+
+
+def _sine(_: random.Random) -> Callable[[float], float]:
+    return lambda now: 4.0 + 3.0 * math.sin(2 * math.pi * now / LENGTH)
+
+
+def _bursts(chance: random.Random) -> Callable[[float], float]:
+    begins = [chance.uniform(300, 900), chance.uniform(2100, 2700)]
+    bursts = [(begin, begin + chance.uniform(60, 300), chance.uniform(2, 5)) for begin in begins]
+    return lambda now: 2.0 * next((factor for begin, end, factor in bursts if begin <= now < end), 1.0)
+
+
+def _step(chance: random.Random) -> Callable[[float], float]:
+    begin = chance.uniform(600, 900)
+    return lambda now: 7.0 if begin <= now < begin + 1500 else 1.5
+
+
+#: Name -> rows per second; the noise comes from the same chance.
+LOADS: dict[str, Callable[[random.Random], Callable[[float], float]]] = {
+    "steady": _steady,
+    "sine": _sine,
+    "bursts": _bursts,
+    "step": _step,
+}
+#: Load -> a fixed fleet of the right size, known afterwards.
+RIGHT = {"steady": 4, "sine": 8, "bursts": 6, "step": 8}
