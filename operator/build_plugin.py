@@ -23,8 +23,9 @@ import click
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "operator" / "ots_tunnel_operator"
-#: Modules of the operator that the plugin uses, beside its own folder.
+#: Modules of the operator that the plugin uses, beside folders: its own, and what it shares with the operator.
 MODULES = ("__init__.py", "names.py", "reasons.py", "times.py")
+FOLDERS = ("plugin", "reset")
 #: The earliest time that a zip file can hold, for every entry.
 TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -49,7 +50,7 @@ spec:
   shortDescription: Say what TablestoreTunnel objects do and why
   description: |
     Lists the objects of ots-tunnel with their lag, shows which worker has which channel, says in sentences what an
-    object does, waits for and needs, and pauses, resumes or restarts it.
+    object does, waits for and needs, and pauses, resumes, restarts or resets it.
   caveats: |
     Needs Python 3.11 or newer as python3 on the PATH.
   platforms:
@@ -75,7 +76,9 @@ def entries(version: str) -> Iterator[tuple[str, bytes]]:
         f"Metadata-Version: 2.1\nName: ots-tunnel\nVersion: {version}\n".encode(),
     )
     library = Path(click.__file__).parent
-    own = [PACKAGE / name for name in MODULES] + sorted((PACKAGE / "plugin").rglob("*.py"))
+    own = [PACKAGE / name for name in MODULES] + sorted(
+        path for folder in FOLDERS for path in (PACKAGE / folder).rglob("*.py")
+    )
     for root, paths in ((PACKAGE, own), (library, sorted(library.rglob("*.py")))):
         for path in paths:
             yield f"{root.name}/{path.relative_to(root).as_posix()}", path.read_bytes()

@@ -32,6 +32,7 @@ from ots_tunnel_operator.plan.actions import (
     ApplyObject,
     CreateTunnel,
     DeleteObject,
+    DeleteTunnel,
     EnsureDestination,
     MarkPod,
     RecordStatus,
@@ -39,10 +40,19 @@ from ots_tunnel_operator.plan.actions import (
     SetReplicas,
 )
 from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.removal import Removal
+from ots_tunnel_operator.reset.record import State
 from ots_tunnel_operator.status_write import StatusOutdated, dropped_fields, write_status
 from ots_tunnel_operator.world import Resource
 
 logger = logging.getLogger(__name__)
+
+#: State of a reset that is recorded -> what is logged about it.
+RESET_ACTIONS: Mapping[str, LogAction] = {
+    State.RUNNING: LogAction.RESET_STARTED,
+    State.DONE: LogAction.RESET_DONE,
+    State.REFUSED: LogAction.RESET_REFUSED,
+}
 
 R = TypeVar("R")
 
@@ -67,6 +77,7 @@ class Applier:
         self._resource = resource
         self._cache = cache
         self._service = Creator(kube, resource, cache)
+        self._removal = Removal(resource, cache)
 
     async def apply(self, action: Action) -> bool:
         """Carry out one action and return whether it changed anything.
@@ -91,6 +102,8 @@ class Applier:
                 await self._service.ensure_destination(action)
             case CreateTunnel():
                 await self._service.create_tunnel(action)
+            case DeleteTunnel(tunnel_id):
+                return await self._removal.delete_tunnel(tunnel_id)
             case ApplyObject(manifest):
                 return await self._apply_object(manifest)
             case ScaleDown():
@@ -107,6 +120,7 @@ class Applier:
 
     async def _record(self, change: Mapping[str, Any]) -> None:
         stored = await write_status(self._kube, self._resource, change, self._cache)
+        self._log_reset(change.get("reset") or {})
         if lost := dropped_fields(change, stored):
             raise ActionFailed(crd_outdated(lost))
         # with the tunnel, the source's stream may have been enabled: read both again
@@ -190,6 +204,11 @@ class Applier:
         await self._kube.delete(kind, self._resource.namespace, name, uid=_uid(existing))
         self._log(LogAction.DELETED_OBJECT, kind=kind.kind, child=name)
         return True
+
+    def _log_reset(self, change: Mapping[str, Any]) -> None:
+        """Log what is recorded of a reset."""
+        if action := RESET_ACTIONS.get(str(change.get("state"))):
+            self._log(action, token=str(change.get("token") or ""), text=str(change.get("message") or ""))
 
     def _log(self, action: LogAction, **values: str) -> None:
         place = {"namespace": self._resource.namespace, "object": self._resource.name}

@@ -85,7 +85,7 @@ class Creator:
             # somebody else was faster
             await self._withdraw(action.withdrawal)
         if result.problems:
-            raise ActionFailed(destination_incompatible(sink, result.problems))
+            raise ActionFailed(destination_incompatible(sink, result.problems, self._resource.start_over()))
         if result.created:
             self._log(LogAction.CREATED_DESTINATION, table=sink.table)
 

@@ -79,7 +79,7 @@ def service_problem(error: Exception, place: Place) -> Problem:
         case TunnelExpired():
             return Problem(
                 Reason.TUNNEL_EXPIRED,
-                "the tunnel has expired, undelivered changes are lost: " + RESET_HINT,
+                "the tunnel has expired, undelivered changes are lost: to start over, use `kubectl ott reset`",
                 ("TunnelReady",),
             )
         case ServerUnavailable():
@@ -138,19 +138,22 @@ def table_not_found(place: Place) -> Problem:
     )
 
 
-def destination_incompatible(sink: TablestoreSink, found: Iterable[object], *, is_unused: bool = False) -> Problem:
+def destination_incompatible(
+    sink: TablestoreSink, found: Iterable[object], start_over: str, *, is_unused: bool = False
+) -> Problem:
     """The problem of a destination that cannot hold an equal copy.
 
     Args:
         sink: names the destination.
         found: the causes.
+        start_over: what to type to start over.
         is_unused: whether nothing was copied to it yet, so that another table may take its place.
     """
     anew = "the operator creates it anew" if sink.create_table == "IfMissing" else "create it anew"
     drop = (
         f"drop the table, and {anew}"
         if is_unused
-        else f"where that cannot be done, drop the table too: a new one would lack what was consumed, so {RESET_HINT}"
+        else f"where that cannot be done, drop the table too: a new one would lack what was consumed; {start_over}"
     )
     return Problem(
         Reason.DESTINATION_INCOMPATIBLE,
@@ -206,12 +209,6 @@ def internal_problem(error: Exception) -> Problem:
 
 #: The way out where the CRD is older than the operator.
 CRD_HINT = "apply the CRD of this release (kubectl apply --server-side -f crds/, or the chart with crds.enabled)"
-
-#: The way out where resuming could lose or mix up data.
-RESET_HINT = (
-    "to start over, delete this object, the tunnel and the destination's rows, then apply it again (reset); "
-    "nothing is reset by itself"
-)
 
 
 def shortened(text: str) -> str:

@@ -56,6 +56,30 @@ class LogAction(enum.StrEnum):
         "error",
     )
     CREATED_TUNNEL = "created_tunnel", "The tunnel was created.", "namespace", "object", "tunnel_id"
+    DELETED_TUNNEL = (
+        "deleted_tunnel",
+        "The tunnel was deleted with its checkpoints, as a reset asks.",
+        "namespace",
+        "object",
+        "tunnel_id",
+    )
+    RESET_STARTED = (
+        "reset_started",
+        "A reset begins; the text says what it does, writes and loses.",
+        "namespace",
+        "object",
+        "token",
+        "text",
+    )
+    RESET_DONE = "reset_done", "A reset is over.", "namespace", "object", "token", "text"
+    RESET_REFUSED = (
+        "reset_refused",
+        "A reset was asked for and is not carried out; the text says why.",
+        "namespace",
+        "object",
+        "token",
+        "text",
+    )
     APPLIED_OBJECT = "applied_object", "A child was created or changed.", "namespace", "object", "kind", "child"
     DELETED_OBJECT = "deleted_object", "A child was deleted.", "namespace", "object", "kind", "child"
     SCALED_DOWN = "scaled_down", "The Deployment of the workers was set to 0.", "namespace", "object", "kind", "child"

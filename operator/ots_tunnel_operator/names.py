@@ -42,6 +42,8 @@ ANNOTATION_SERVES = f"{GROUP}/serves"
 ANNOTATION_DESTINATION = f"{GROUP}/destination"
 #: Number of refused records (status.refused.records) that a person has seen: the object is not Degraded by them.
 ANNOTATION_ACCEPT_REFUSED = f"{GROUP}/accept-refused"
+#: Asks for a reset (`reset.request`).
+ANNOTATION_RESET = f"{GROUP}/reset"
 #: With the value `true`, releases a deleted object although its tunnel could not be deleted.
 ANNOTATION_FORCE_DELETE = f"{GROUP}/force-delete"
 

@@ -92,6 +92,7 @@ class Reason(enum.StrEnum):
     ROLLOUT_WAITING = "RolloutWaiting", "The workers run as before until it is their turn to be those of this release."
     ROLLOUT_STUCK = "RolloutStuck", "A new worker does not become ready, so the former ones keep running."
     SUSPENDING = "Suspending", "spec.suspend is true and consumers are still draining."
+    RESETTING = "Resetting", "A reset is being carried out: the object gets another tunnel, or a new copy by Spark."
     DELETING = "Deleting", "The object is being deleted."
     PREDECESSOR_GOING = "PredecessorGoing", "A child of a deleted object of the same name still exists."
     # autoscaling

@@ -15,8 +15,11 @@ from ots_tunnel.model import ChannelId, Checkpoint, Credentials, TunnelDescripti
 from ots_tunnel.tables import TableSchema
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel, TunnelSpec
+from ots_tunnel_operator.api.source import StreamWindow, TunnelKind
 from ots_tunnel_operator.autoscale.history import History
 from ots_tunnel_operator.reasons import Problem
+from ots_tunnel_operator.reset.facts import Found
+from ots_tunnel_operator.reset.way_out import Way
 
 #: Phases of a pod whose processes have all ended; every other phase, Unknown included, counts as alive.
 ENDED_PHASES = frozenset({"Succeeded", "Failed"})
@@ -110,6 +113,46 @@ class Resource:
         return self.status.get("snapshot") or {}
 
     @property
+    def is_without_base(self) -> bool:
+        """Whether a reset has given this object a tunnel for changes alone: existing rows had been copied before."""
+        return bool(self.recorded_tunnel.get("startFrom"))
+
+    @property
+    def wire_type(self) -> TunnelKind | None:
+        """Type of the tunnel on the service: the spec's, or that of the last reset; None where no tunnel is needed."""
+        return "Stream" if self.is_without_base else self.spec.wire_type
+
+    @property
+    def uses_spark(self) -> bool:
+        """Whether existing rows are copied by a SparkApplication for the recorded tunnel."""
+        return self.spec.uses_spark and not self.is_without_base
+
+    @property
+    def stream(self) -> StreamWindow:
+        """The part of the stream that the tunnel delivers: the spec's, with the start of the last reset."""
+        wanted = self.spec.source.tunnel.stream or StreamWindow()
+        if not self.is_without_base:
+            return wanted
+        recorded = self.recorded_tunnel
+        start = {"startFrom": recorded["startFrom"], "startTime": recorded.get("startTime")}
+        return StreamWindow.model_validate({"endTime": wanted.end_time} | start)
+
+    def start_over(self, found: Found = Found.RECORDED) -> str:
+        """What to type to start over, for messages; `found` is the tunnel that has the name."""
+        source, recorded = self.spec.source, self.recorded_tunnel
+        needs_none = self.spec.wire_type is None
+        way = Way(
+            namespace=self.namespace,
+            name=self.name,
+            kind=source.tunnel.type,
+            table=source.table,
+            tunnel=source.tunnel.name,
+            is_used=bool(self.recorded_snapshot if needs_none else recorded.get("id")),
+            is_ours=recorded.get("createdByOperator") is True,
+        )
+        return way.words(Found.GONE if needs_none else found)
+
+    @property
     def is_destination_recorded(self) -> bool:
         """Whether status.destination says that the sink's table was found or created where the spec has it now.
 
@@ -138,7 +181,7 @@ class Resource:
     @property
     def undecided(self) -> bool:
         """Whether the destination or the tunnel still has to be created or adopted."""
-        needs_tunnel = self.spec.wire_type is not None and not self.recorded_tunnel.get("id")
+        needs_tunnel = self.wire_type is not None and not self.recorded_tunnel.get("id")
         return needs_tunnel or not self.is_destination_recorded
 
 

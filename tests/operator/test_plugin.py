@@ -98,7 +98,7 @@ def test_why_of_an_object_that_waits_for_a_person(plugin: Plugin) -> None:
     shown = plugin.must("why", "ott/old-copy")
 
     assert "It waits for you (TunnelExpired for" in shown
-    assert f"kubectl -n {plugin.namespace} delete ott old-copy" in shown
+    assert f"kubectl ott reset old-copy -n {plugin.namespace} --new-base --delete-tunnel --wait" in shown
 
 
 def test_a_reader_gets_what_the_status_knows(plugin: Plugin, reader: str) -> None:
@@ -269,15 +269,20 @@ def test_the_way_out_of_an_expired_tunnel_as_it_is_typed(api_server: ApiServer, 
         scene.until(lambda: scene.condition("Stalled").get("reason") == "TunnelExpired", "it says that it expired")
 
         lines = plugin.must("why", "copy").splitlines()
-        *commands, apply = [line.strip() for line in lines[lines.index("Next") :] if line.startswith("    ")]
-        for command in commands:
-            plugin.typed(command, tmp_path)
-        scene.admin.delete("flights_copy")
-        (tmp_path / "copy.yaml").write_text(json.dumps(scene.tunnel_object()))
-        plugin.typed(apply, tmp_path)
+        pause, reset, resume = [line.strip() for line in lines[lines.index("Next") :] if line.startswith("    ")]
+        plugin.typed(pause, tmp_path)
+        shown = plugin.must(*reset.removeprefix("kubectl ott ").split(), "--dry-run")
+        assert scene.status()["tunnel"]["id"] == before
+        plugin.typed(f"{reset} --yes", tmp_path)
+        after = scene.status()
+        plugin.typed(resume, tmp_path)
 
-        scene.until(lambda: scene.status().get("tunnel", {}).get("id") not in (None, before), "it has a new tunnel")
+        assert f"It deletes tunnel {before}" in shown
+        assert "It loses deletions" in shown
+        assert (after["reset"]["state"], after["reset"]["formerTunnelId"]) == ("Done", before)
+        assert after["tunnel"]["id"] == after["reset"]["tunnelId"] != before
         scene.until(lambda: bool(scene.status().get("workers")), "its workers are started again")
+        assert scene.condition("Stalled").get("status") == "False"
 
 
 def flat(text: str) -> str:

@@ -81,6 +81,15 @@ class TunnelStatus(ApiModel):
     """Whether the service has expired the tunnel because the part of the stream it needs is gone."""
     stream_retention_seconds: LargeCount | None = None
     """Seconds for which the source table keeps its stream."""
+    start_from: Literal["Latest", "Earliest", "Timestamp"] | None = None
+    """Begin of a tunnel for changes alone that a reset has given the object in place of the spec's; absent where the
+    tunnel is as the spec has it."""
+    start_time: Time | None = None
+    """Time of the first change of such a tunnel, with startFrom Timestamp."""
+    last_stage: Text | None = None
+    """Last known stage of a tunnel that is gone or has expired."""
+    consumed_up_to: Time | None = None
+    """Time before which every change of a tunnel that is gone or has expired has certainly reached the sink."""
 
 
 class DestinationStatus(ApiModel):
@@ -161,7 +170,8 @@ class LagStatus(ApiModel):
     consumed_up_to: Time | None = None
     """Consume point: every change up to this time has reached the sink."""
     caught_up: bool | None = None
-    """Whether the workers report that every channel is read to the end of its log and confirmed."""
+    """Whether the workers report that every channel is read to the end of its log and confirmed; never true while
+    status.lost says that changes are missing."""
     retention_used_percent: Annotated[int, Field(ge=0, le=1000)] | None = None
     """Used part of the stream's retention time in percent; beyond 100 changes are lost."""
     slowest: Annotated[tuple[SlowChannel, ...], Field(max_length=MAX_SLOWEST)] | None = None
@@ -224,6 +234,44 @@ class RefusedStatus(ApiModel):
     """Different keys of these records, summed over the processes of the workers, each of which counts up to 10,000."""
     last_time: Time
     """Time at which the operator saw the number grow last."""
+
+
+class ResetStatus(ApiModel):
+    """The last reset that was asked for by the annotation `ots-tunnel.dev/reset`."""
+
+    token: Annotated[str, Field(max_length=64)] | None = None
+    """Token of the request, which is not acted on again."""
+    form: Literal["NewTunnel", "Rewind", "NewBase"] | None = None
+    """What it begins with: changes from then on, changes again from an earlier time, or existing rows again."""
+    start_time: Time | None = None
+    """With Rewind, the time of the first change; absent is the oldest that the stream keeps."""
+    existing_tunnel: Literal["Keep", "Delete", "Adopt"] | None = None
+    """What becomes of a tunnel that has the name."""
+    state: Literal["Running", "Done", "Refused"] | None = None
+    """How far it is."""
+    requested_time: Time | None = None
+    """Time at which the operator began it, or refused it."""
+    finished_time: Time | None = None
+    """Time at which it was done or refused."""
+    former_tunnel_id: Text | None = None
+    """Id of the tunnel that is replaced."""
+    delivered_until: Time | None = None
+    """Time before which every change had reached the sink when it began; absent is unknown."""
+    tunnel_id: Text | None = None
+    """Id of the tunnel that replaces it."""
+    message: Annotated[str, Field(max_length=MAX_CONDITION_MESSAGE)] = ""
+    """What it does, writes and loses, or why it was refused."""
+
+
+class LostStatus(ApiModel):
+    """What resets have given up: it never reaches the sink. A reset that brings it back ends it."""
+
+    what: Literal["Changes", "Deletions"] | None = None
+    """Changes of rows, or deletions alone: rows that no longer exist in the source stay in the destination."""
+    start: Annotated[Time | None, Field(alias="from")] = None
+    """What was committed after this time is lost; absent is unknown."""
+    end: Annotated[Time | None, Field(alias="to")] = None
+    """What was committed from this time on is delivered; absent until the new tunnel exists."""
 
 
 class WorkerStatus(ApiModel):
@@ -310,6 +358,10 @@ class TunnelObjectStatus(ApiModel):
     """Read mark: how far the tunnel was certainly read, for workers that start later."""
     verdict: VerdictStatus | None = None
     """A finding that lasts: tunnel gone, replaced or expired, or destination lost; absent without one."""
+    reset: ResetStatus | None = None
+    """The last reset that was asked for; absent without one."""
+    lost: LostStatus | None = None
+    """What resets have given up, so that lag.caughtUp is never true; absent without a loss."""
     workers: WorkerList | None = None
     """Worker pods, at most 100."""
     autoscaling: AutoscalingStatus | None = None

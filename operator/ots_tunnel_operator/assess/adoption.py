@@ -17,7 +17,6 @@ from ots_tunnel_operator.assess.creation import creation_text, is_recreated
 from ots_tunnel_operator.assess.lag import NANOSECONDS
 from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot
 from ots_tunnel_operator.assess.verdict import was_behind
-from ots_tunnel_operator.diagnosis import RESET_HINT
 from ots_tunnel_operator.manifests.snapshot_document import destination_text
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
@@ -40,21 +39,22 @@ def find_adoption_problem(world: World, snapshot: Snapshot) -> Problem | None:
         return Problem(
             Reason.DESTINATION_BEHIND_TUNNEL,
             f"spec.sink.tablestore.table {spec.sink.tablestore.table!r} {behind}, but tunnel "
-            f"{spec.source.tunnel.name!r} was consumed before, so the copy would have holes: {RESET_HINT}",
+            f"{spec.source.tunnel.name!r} was consumed before, so the copy would have holes: "
+            f"{world.resource.start_over()}",
             ("SinkReady",),
         )
-    if spec.uses_spark and not snapshot.is_complete:
+    if world.resource.uses_spark and not snapshot.is_complete:
         if spec.source.tunnel.management_policy == "UseExisting":
             return Problem(
                 Reason.SNAPSHOT_IMPOSSIBLE,
                 f"spec.engine.baseData Spark: tunnel {spec.source.tunnel.name!r} was consumed before, and a snapshot "
-                f"after that would bring deleted rows back: use a new tunnel, or {RESET_HINT}",
+                f"after that would bring deleted rows back: use a new tunnel, or {world.resource.start_over()}",
                 ("TunnelReady",),
             )
         return Problem(
             Reason.SNAPSHOT_UNKNOWN,
             f"spec.engine.baseData Spark: tunnel {spec.source.tunnel.name!r} was consumed before and no completed "
-            f"snapshot of it is recorded, so rows may be missing: {RESET_HINT}",
+            f"snapshot of it is recorded, so rows may be missing: {world.resource.start_over()}",
             ("TunnelReady",),
         )
     return None
@@ -86,7 +86,7 @@ def _lost_copy(world: World, snapshot: Snapshot) -> Problem | None:
     return Problem(
         Reason.DESTINATION_BEHIND_TUNNEL,
         f"spec.sink.tablestore.table {sink.table!r} {found} before, so the copy would have holes: set spec.sink back "
-        f"where it was edited, or {RESET_HINT}",
+        f"where it was edited, or {world.resource.start_over()}",
         ("SinkReady",),
     )
 
@@ -161,15 +161,14 @@ def spec_mismatch(world: World, info: TunnelInfo) -> str | None:
     Type, start flag and start offset have to be equal, but the start may lack its fraction of a second; the end offset
     of an existing tunnel may be 0 (docs/architecture.md 3.2).
     """
-    spec = world.resource.spec
-    wanted = spec.wire_type
+    wanted = world.resource.wire_type
     if wanted is None:
         return None
     if info.tunnel_type.name != wanted:
         return f"its type is {info.tunnel_type.name}, needed is {wanted}"
     if info.tunnel_type is not TunnelType.Stream:
         return None
-    needed, found = wanted_stream(spec.source.tunnel.stream or StreamWindow()), info.stream_config
+    needed, found = wanted_stream(world.resource.stream), info.stream_config
     if found is None:
         return None if not (needed.earliest or needed.start_offset_ns) else "it has no start position"
     # an earlier release cut the fraction of a start off; such a tunnel delivers a little more, never less

@@ -75,7 +75,7 @@ def is_completed(world: World) -> bool:
         return was_completed(world)
     description = world.tunnel.description
     ended = all(channel.status is ChannelStatus.TERMINATED for channel in description.channels)
-    if world.resource.spec.wire_type == "BaseData":
+    if world.resource.wire_type == "BaseData":
         return ended
     if not _has_end(world):
         return False

@@ -21,7 +21,7 @@ MAX_PERCENT = 1000
 
 def base_eta(world: World, snapshot: Snapshot) -> int | None:
     """Seconds until every existing row is copied, at the mean rate so far; None while it is unknown."""
-    if world.resource.spec.uses_spark:
+    if world.resource.uses_spark:
         progress, began = snapshot.progress, parse_time(world.resource.recorded_snapshot.get("startedTime"))
         counts = None if progress is None or progress.total is None else (progress.done, progress.total)
     else:
@@ -86,7 +86,7 @@ def _share(world: World, behind: float | None) -> int | None:
 
 def _waiting(world: World) -> float | None:
     """Seconds since T0 while nothing of the stream is consumed; None afterwards, or where it is unknown."""
-    if world.resource.spec.wire_type in (None, "BaseData") or not isinstance(world.tunnel, Tunnel):
+    if world.resource.wire_type in (None, "BaseData") or not isinstance(world.tunnel, Tunnel):
         return None
     stream = [item for item in world.tunnel.description.channels if item.channel_type == ChannelType.STREAM]
     if any(item.consume_point_ns or item.rows or item.status is ChannelStatus.TERMINATED for item in stream):

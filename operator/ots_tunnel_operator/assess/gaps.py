@@ -36,10 +36,9 @@ from ots_tunnel.protocol.possible_gap import ended_channels, read_until, within_
 from ots_tunnel_operator.assess.completion import end_time, is_completed
 from ots_tunnel_operator.assess.lag import HELD, is_initialised
 from ots_tunnel_operator.assess.read_mark import ReadMark
-from ots_tunnel_operator.diagnosis import RESET_HINT
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import parse_time, timestamp
-from ots_tunnel_operator.world import Pod, ReportedGap, Table, Tunnel, World
+from ots_tunnel_operator.world import Pod, ReportedGap, Resource, Table, Tunnel, World
 
 #: The end of a gap that is still growing is rounded up to this many seconds.
 _ROUNDED_TO = 3600.0
@@ -83,21 +82,22 @@ def find_gaps(world: World, mark: ReadMark | None) -> tuple[Gap, ...]:
     return tuple(sorted(gaps, key=lambda gap: (gap.accepted, not gap.by_worker, gap.start, gap.channel)))
 
 
-def gap_problem(gaps: Sequence[Gap], table: str) -> Problem | None:
+def gap_problem(gaps: Sequence[Gap], resource: Resource) -> Problem | None:
     """The first gap as a problem; None without one that is not accepted.
 
     Args:
         gaps: those of `find_gaps`, in their order.
-        table: the source table.
+        resource: the object.
     """
     gap = next(iter(gaps), None)
     if gap is None or gap.accepted:
         return None
+    table = resource.spec.source.table
     return Problem(
         Reason.POSSIBLE_GAP,
         f"spec.source.tunnel.onPossibleGap 'Stop': changes of channel {gap.channel} from {timestamp(gap.start)} to "
         f"{timestamp(gap.end)} may be missing, because they were not read while table {table!r} kept its stream: to "
-        f"go on without them, use onPossibleGap Continue; {RESET_HINT}",
+        f"go on without them, use onPossibleGap Continue; {resource.start_over()}",
         stops=gap.by_worker,
     )
 

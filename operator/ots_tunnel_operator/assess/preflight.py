@@ -15,9 +15,11 @@ from ots_tunnel_operator.assess.creation import is_replaced, of_recorded
 from ots_tunnel_operator.assess.gaps import Gap, gap_problem
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.assess.verdict import LASTING, may_last, recorded_verdict
-from ots_tunnel_operator.diagnosis import RESET_HINT, Place, destination_incompatible, table_not_found
+from ots_tunnel_operator.diagnosis import Place, destination_incompatible, table_not_found
 from ots_tunnel_operator.manifests.invalid_spec import find_invalid_spec
 from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.reset.facts import Found
+from ots_tunnel_operator.reset.record import running
 from ots_tunnel_operator.world import Failure, Missing, Resource, Table, Tunnel, World
 
 
@@ -57,11 +59,11 @@ def _problems(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Iterable
     yield find_adoption_problem(of_recorded(world), snapshot)
     yield _destination_problem(world, snapshot)
     # last: one that only the operator has found keeps nothing from being created, and must hide nothing that does
-    yield gap_problem(gaps, world.resource.spec.source.table)
+    yield gap_problem(gaps, world.resource)
 
 
 def _tunnel_in_use(world: World) -> Problem | None:
-    if world.elder is None or world.resource.spec.wire_type is None:
+    if world.elder is None or world.resource.wire_type is None:
         return None
     source = world.resource.spec.source
     return Problem(
@@ -92,24 +94,29 @@ def _destination_changed(world: World) -> Problem | None:
     return Problem(
         Reason.DESTINATION_CHANGED,
         f"spec.sink: it names {found}, but this object has copied to table {before[1]!r} of instance {before[0]!r}; "
-        f"the other one would get only what comes later: set the field back, or {RESET_HINT}",
+        f"the other one would get only what comes later: set the field back, or {world.resource.start_over()}",
         ("SinkReady",),
     )
 
 
 def _tunnel_gone(world: World) -> Problem | None:
-    """The recorded tunnel is certainly gone, replaced or expired; no other problem hides that."""
+    """The recorded tunnel is certainly gone, replaced or expired; no other problem hides that.
+
+    While a reset is under way it is to go, and no problem.
+    """
+    if running(world.resource.status) is not None:
+        return None
     spec = world.resource.spec
     recorded = world.resource.recorded_tunnel.get("id")
     field = f"spec.source.tunnel.name {spec.source.tunnel.name!r}"
     is_missing = isinstance(world.tunnel, Missing) or isinstance(world.source, Missing)
-    if recorded and is_missing and spec.wire_type is not None:
+    if recorded and is_missing and world.resource.wire_type is not None:
         # the service deletes the tunnels of a table together with it
         why = f", and neither does table {spec.source.table!r}" if isinstance(world.source, Missing) else ""
         return Problem(
             Reason.TUNNEL_NOT_FOUND,
             f"{field}: tunnel {recorded}, which this object used, no longer exists{why}; it is "
-            f"never created again silently, because changes would be lost: {RESET_HINT}",
+            f"never created again silently, because changes would be lost: {world.resource.start_over(Found.GONE)}",
             ("TunnelReady",),
         )
     if isinstance(world.tunnel, Failure) and world.tunnel.problem.reason is Reason.TUNNEL_EXPIRED:
@@ -121,16 +128,20 @@ def _tunnel_gone(world: World) -> Problem | None:
         return Problem(
             Reason.TUNNEL_REPLACED,
             f"{field}: the name belongs to tunnel {info.tunnel_id} now, this object used {recorded}; changes in "
-            f"between are lost: {RESET_HINT}",
+            f"between are lost: {world.resource.start_over(Found.ANOTHER)}",
             ("TunnelReady",),
         )
-    if info.expired:
-        return Problem(
-            Reason.TUNNEL_EXPIRED,
-            f"{field}: the tunnel has expired, changes it had not delivered are lost: {RESET_HINT}",
-            ("TunnelReady",),
-        )
-    return None
+    return tunnel_expired(world.resource) if info.expired else None
+
+
+def tunnel_expired(resource: Resource) -> Problem:
+    """The problem of a tunnel that has expired."""
+    return Problem(
+        Reason.TUNNEL_EXPIRED,
+        f"spec.source.tunnel.name {resource.spec.source.tunnel.name!r}: the tunnel has expired, changes it had not "
+        f"delivered are lost: {resource.start_over()}",
+        ("TunnelReady",),
+    )
 
 
 def _behind(world: World, snapshot: Snapshot) -> Problem | None:
@@ -163,7 +174,9 @@ def _lasting_verdict(world: World) -> Problem | None:
     verdict = recorded_verdict(world.resource.status)
     if verdict is None or not may_last(world.resource):
         return None
-    is_seen = world.resource.spec.wire_type is None or isinstance(world.tunnel, Tunnel)
+    if verdict.reason is not Reason.DESTINATION_BEHIND_TUNNEL and running(world.resource.status) is not None:
+        return None
+    is_seen = world.resource.wire_type is None or isinstance(world.tunnel, Tunnel)
     if verdict.reason is Reason.DESTINATION_BEHIND_TUNNEL:
         is_seen = is_seen and not is_replaced(world) and _is_destination_seen(world)
     return None if is_seen else verdict
@@ -218,7 +231,7 @@ def _destination_problem(world: World, snapshot: Snapshot) -> Problem | None:
         return None
     found = check_destination(world.source.schema, world.destination.schema)
     if found:
-        return destination_incompatible(sink, found, is_unused=_is_unused(world))
+        return destination_incompatible(sink, found, world.resource.start_over(), is_unused=_is_unused(world))
     return _existing_rows(world, world.destination, field, snapshot)
 
 

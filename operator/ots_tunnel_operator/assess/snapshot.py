@@ -98,7 +98,7 @@ def assess_snapshot(world: World, *, missing_seconds: float) -> Snapshot:
         world: what was observed.
         missing_seconds: an application that was not picked up for so long means that there is no Spark operator.
     """
-    if not world.resource.spec.uses_spark:
+    if not world.resource.uses_spark:
         return Snapshot(SnapshotState.NOT_NEEDED)
     label, recorded = _label(world), world.resource.recorded_snapshot
     application, found = _application(world), _record(world)
@@ -116,7 +116,7 @@ def assess_snapshot(world: World, *, missing_seconds: float) -> Snapshot:
     if progress is not None and _is_inherited(world, progress, application):
         return snapshot(SnapshotState.DONE, finished=progress.updated)
     has_started = recorded.get("tunnelId") == label
-    if world.resource.spec.wire_type is not None and not has_started and not _stream_is_readable(world):
+    if world.resource.wire_type is not None and not has_started and not _stream_is_readable(world):
         return snapshot(SnapshotState.AWAITING_STREAM, "waiting for the first token of every channel of the stream")
     if progress is not None and progress.complete:
         gate = find_closed_gate(
@@ -138,7 +138,7 @@ def _now(world: World) -> float:
 
 def _label(world: World) -> str:
     """The copy that a progress record has to belong to."""
-    if world.resource.spec.wire_type is None:
+    if world.resource.wire_type is None:
         return world.resource.uid
     if isinstance(world.tunnel, Tunnel):
         return str(world.tunnel.description.tunnel.tunnel_id)

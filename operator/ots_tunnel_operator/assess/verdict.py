@@ -44,7 +44,7 @@ def verdict_document(verdict: Problem) -> dict[str, str]:
 
 def may_last(resource: Resource) -> bool:
     """Whether a verdict on this object can last: it has used a tunnel, or needs none."""
-    return bool(resource.recorded_tunnel.get("id")) or resource.spec.wire_type is None
+    return bool(resource.recorded_tunnel.get("id")) or resource.wire_type is None
 
 
 def was_behind(resource: Resource) -> bool:

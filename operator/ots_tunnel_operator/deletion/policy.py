@@ -191,4 +191,4 @@ def _is_ours(tunnel: TunnelInfo, resource: Resource) -> bool:
     if recorded:
         return bool(tunnel.tunnel_id == recorded)
     found = tunnel_record(tunnel, resource.recorded_tunnel, spec.source.endpoint)
-    return bool(found["createdByOperator"]) and found["type"] == spec.wire_type
+    return bool(found["createdByOperator"]) and found["type"] == resource.wire_type

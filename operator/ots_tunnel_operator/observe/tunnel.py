@@ -7,15 +7,16 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from ots_tunnel.errors import ParameterInvalid, ResourceGone
+from ots_tunnel.errors import ParameterInvalid, ResourceGone, TunnelExpired
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelDescription
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.completion import awaits_proof
 from ots_tunnel_operator.assess.creation import is_recreated
 from ots_tunnel_operator.assess.lag import is_initialised
+from ots_tunnel_operator.assess.preflight import tunnel_expired
 from ots_tunnel_operator.assess.snapshot import COMPLETED
 from ots_tunnel_operator.assess.verdict import was_behind
-from ots_tunnel_operator.diagnosis import RESET_HINT, Place, instance_busy, service_problem
+from ots_tunnel_operator.diagnosis import Place, instance_busy, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -40,7 +41,7 @@ class TunnelObserver:
         """
         spec = world.resource.spec
         instance = cache.source.instance
-        if spec.wire_type is None or instance is None or not isinstance(world.source, Table):
+        if world.resource.wire_type is None or instance is None or not isinstance(world.source, Table):
             return world
         kept = self._kept_tunnel(world, cache)
         if kept is not None:
@@ -67,7 +68,7 @@ class TunnelObserver:
                 Reason.CHECKPOINT_UNREADABLE,
                 f"spec.source.tunnel.name {spec.source.tunnel.name!r}: the service does not show its checkpoints "
                 f"({error.code}), so it is unknown what was consumed: create another object with another tunnel name "
-                f"instead, or {RESET_HINT}",
+                f"instead, or {world.resource.start_over()}",
                 ("TunnelReady",),
             )
             return replace(world, tunnel=Failure(problem))
@@ -143,6 +144,8 @@ def _failure(error: Exception, world: World, cache: LoopCache) -> Failure:
     if isinstance(error, NoTurn):
         return Failure(instance_busy(place))
     cache.source.forget()
+    if isinstance(error, TunnelExpired):
+        return Failure(tunnel_expired(world.resource))
     return Failure(service_problem(error, place))
 
 
@@ -150,7 +153,7 @@ def _needs_checkpoints(world: World) -> bool:
     """Whether a decision depends on a moved tunnel or on the channels' tokens."""
     if world.resource.undecided or was_behind(world.resource) or is_recreated(world):
         return True
-    return world.resource.spec.uses_spark and world.resource.recorded_snapshot.get("state") != COMPLETED
+    return world.resource.uses_spark and world.resource.recorded_snapshot.get("state") != COMPLETED
 
 
 def _same_since(

@@ -41,6 +41,13 @@ class CreateTunnel:
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteTunnel:
+    """Delete the object's tunnel if it still has this id, as a reset asks."""
+
+    tunnel_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ApplyObject:
     """Apply a manifest (server-side apply); skipped where it would change nothing."""
 
@@ -76,7 +83,15 @@ class DeleteObject:
 
 
 Action = (
-    RecordStatus | EnsureDestination | CreateTunnel | ApplyObject | ScaleDown | SetReplicas | MarkPod | DeleteObject
+    RecordStatus
+    | EnsureDestination
+    | CreateTunnel
+    | DeleteTunnel
+    | ApplyObject
+    | ScaleDown
+    | SetReplicas
+    | MarkPod
+    | DeleteObject
 )
 
 

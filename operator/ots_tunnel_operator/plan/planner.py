@@ -5,23 +5,24 @@ Theory of operation
 `plan` takes the first case that applies:
 
     1. the object is being deleted          nothing: `deletion` handles it
-    2. spec.suspend                         workers to 0, the SparkApplication suspended; works in every state
-    3. delivered earlier, tunnel now gone,  workers to 0, still Completed
+    2. a reset is asked for or under way    refuse it, begin it, or go on with it (`plan.reset`)
+    3. spec.suspend                         workers to 0, the SparkApplication suspended; works in every state
+    4. delivered earlier, tunnel now gone,  workers to 0, still Completed
        or the source where none is needed
-    4. a problem that workers would worsen  workers to 0, the SparkApplication suspended (`STOPS_WORKERS`)
-    5. another problem                      workers that run keep running as wanted, or as they are where the spec is
+    5. a problem that workers would worsen  workers to 0, the SparkApplication suspended (`STOPS_WORKERS`)
+    6. another problem                      workers that run keep running as wanted, or as they are where the spec is
                                             invalid or the destination is not the recorded one; nothing new is
                                             created; a possible gap that a worker may refute is shown beside what
                                             follows
-    6. something was not seen               as 5: what creates takes what was seen (`plan.sight`)
-    7. destination gone, elsewhere, or      workers to 0, until none is left
+    7. something was not seen               as 6: what creates takes what was seen (`plan.sight`)
+    8. destination gone, elsewhere, or      workers to 0, until none is left
        created anew
-    8. destination not ensured              create it, or record that it exists; the copy of an earlier object that
+    9. destination not ensured              create it, or record that it exists; the copy of an earlier object that
                                             left no row in it begins anew (`plan.snapshot`)
-    9. tunnel not recorded or initialised   create or adopt it, wait for its channels
-    10. snapshot needed                     run it, wait, record it (`plan.snapshot`)
-    11. no engine is Workers                Completed
-    12. otherwise                           as many workers as wanted (`plan.workers`)
+    10. tunnel not recorded or initialised  create or adopt it, wait for its channels
+    11. snapshot needed                     run it, wait, record it (`plan.snapshot`)
+    12. no engine is Workers                Completed
+    13. otherwise                           as many workers as wanted (`plan.workers`)
 
 Killing the operator between any two actions is harmless, for three reasons: each creating call has its intent in the
 status before it; each call is idempotent, or finds what an earlier one created; and a pass derives everything from
@@ -48,34 +49,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ots_tunnel.model import StreamConfig, TunnelType
-from ots_tunnel_operator.api.object import StreamWindow
-from ots_tunnel_operator.assess.adoption import wanted_stream
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.creation import (
     REPEAT_SECONDS,
     creation_text,
     is_created,
-    is_recorded_at,
     is_recreated,
     is_standing,
-    tunnel_record,
     withdrawal,
 )
 from ots_tunnel_operator.assess.draining import draining, is_deployed
-from ots_tunnel_operator.assess.lag import NANOSECONDS, is_initialised
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
-from ots_tunnel_operator.plan.actions import (
-    Action,
-    CreateTunnel,
-    EnsureDestination,
-    Plan,
-    RecordStatus,
-    ScaleDown,
-    Wait,
-)
+from ots_tunnel_operator.plan.actions import Action, EnsureDestination, Plan, RecordStatus, ScaleDown, Wait
+from ots_tunnel_operator.plan.reset import plan_reset, refuse_reset
 from ots_tunnel_operator.plan.sight import Sight, look
 from ots_tunnel_operator.plan.snapshot import copy_again, plan_snapshot, record_actions, suspend_snapshot
+from ots_tunnel_operator.plan.tunnel import tunnel_step
 from ots_tunnel_operator.plan.workers import consume, leave, may_consume
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
@@ -97,9 +86,16 @@ def plan(world: World, assessment: Assessment, settings: Settings) -> Plan:
         assessment: of this world.
         settings: of the process.
     """
-    spec, problem = world.resource.spec, assessment.problem
     if world.resource.deleted is not None:
         return Plan(wait=Wait(Reason.DELETING, "the object is being deleted"))
+    if (reset := plan_reset(world, assessment, settings)) is not None:
+        return reset
+    found = _without_reset(world, assessment, settings)
+    return replace(found, actions=(*refuse_reset(world, assessment), *found.actions))
+
+
+def _without_reset(world: World, assessment: Assessment, settings: Settings) -> Plan:
+    spec, problem = world.resource.spec, assessment.problem
     if spec.suspend:
         return _suspended(world, assessment, settings)
     if problem is not None and not _refuted_by_reading(problem):
@@ -112,7 +108,7 @@ def plan(world: World, assessment: Assessment, settings: Settings) -> Plan:
         _another_table(world, seen, assessment)
         or copy_again(world, assessment.snapshot)
         or _destination_step(world, seen)
-        or _tunnel_step(world, seen, settings)
+        or tunnel_step(world, seen, settings)
     )
     if unmade is not None:
         return unmade
@@ -142,7 +138,7 @@ def _with_problem(world: World, assessment: Assessment, settings: Settings, prob
 
 def _is_read_no_more(world: World, problem: Problem) -> bool:
     """Whether what was read is gone: the tunnel, or the table where none is needed."""
-    is_table_gone = problem.reason is Reason.TABLE_NOT_FOUND and world.resource.spec.wire_type is None
+    is_table_gone = problem.reason is Reason.TABLE_NOT_FOUND and world.resource.wire_type is None
     return problem.reason in TUNNEL_GONE or is_table_gone
 
 
@@ -202,52 +198,6 @@ def _destination_step(world: World, seen: Sight) -> Plan | None:
         # ensured once more: a new table may exist before it answers row calls (docs/data-plane.md 2.4)
         return Plan((EnsureDestination(), RecordStatus(change)), wait, again=True)
     return None
-
-
-def _tunnel_step(world: World, seen: Sight, settings: Settings) -> Plan | None:
-    """Create or adopt the tunnel and wait until it lists its channels; None once it does."""
-    spec = world.resource.spec
-    recorded = world.resource.recorded_tunnel
-    wire_type = spec.wire_type
-    if wire_type is None or seen.tunnel is None:
-        return None
-    name = spec.source.tunnel.name
-    if isinstance(seen.tunnel, Missing):
-        wait = Wait(Reason.CREATING_TUNNEL, f"tunnel {name!r} is being created")
-        create = CreateTunnel(TunnelType[wire_type], _stream_config(world))
-        endpoint = spec.source.endpoint
-        if is_standing(recorded, world.now, REPEAT_SECONDS) and is_recorded_at(recorded, endpoint):
-            return Plan((create,), wait, again=True)
-        intent = {"createIntentTime": timestamp(world.now), "endpoint": endpoint}
-        create = replace(create, withdrawal={"tunnel": withdrawal(recorded, intent, world.now)})
-        return Plan((RecordStatus({"tunnel": intent}), create), wait, again=True)
-    description = seen.tunnel.description
-    if not recorded.get("id"):
-        wait = Wait(Reason.CREATING_TUNNEL, f"tunnel {name!r} is being adopted")
-        change = {"tunnel": tunnel_record(description.tunnel, recorded, spec.source.endpoint)}
-        return Plan((RecordStatus(change),), wait, again=True)
-    if is_initialised(description):
-        return None
-    wait = Wait(Reason.TUNNEL_INITIALISING, f"tunnel {name!r} is in stage {description.tunnel.stage}")
-    age = world.now - description.tunnel.create_time_ns / NANOSECONDS
-    problem = None
-    if age > settings.initialising_seconds:
-        problem = Problem(
-            Reason.TUNNEL_INITIALISING,
-            f"spec.source.tunnel.name {name!r}: no channel after {settings.initialising_seconds:.0f} s: ask the vendor "
-            f"why the tunnel stays in stage {description.tunnel.stage}, or delete tunnel and object and apply again",
-            ("TunnelReady",),
-        )
-    return Plan(wait=wait, problem=problem)
-
-
-def _stream_config(world: World) -> StreamConfig | None:
-    """Start and end of the new tunnel; an end in the future is left to the workers (docs/architecture.md 3.4)."""
-    spec = world.resource.spec
-    if spec.wire_type != "Stream":
-        return None
-    wanted = wanted_stream(spec.source.tunnel.stream or StreamWindow())
-    return wanted if wanted.end_offset_ns / NANOSECONDS < world.now else replace(wanted, end_offset_ns=0)
 
 
 def _suspended(world: World, assessment: Assessment, settings: Settings) -> Plan:

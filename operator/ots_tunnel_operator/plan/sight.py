@@ -25,7 +25,7 @@ def look(world: World) -> Sight | Wait:
     """What was seen, or the wait for what was not; a failure to read it is a problem already."""
     spec, source = world.resource.spec, world.source
     destination = None if spec.sink.tablestore is None else world.destination
-    tunnel = None if spec.wire_type is None else world.tunnel
+    tunnel = None if world.resource.wire_type is None else world.tunnel
     if not isinstance(source, Table):
         return Wait(Reason.CREATING_TUNNEL, "the source could not be read")
     if not isinstance(destination, Table | Missing | None):

@@ -26,6 +26,7 @@ from ots_tunnel_operator.plugin.options import (
     wait_options,
 )
 from ots_tunnel_operator.plugin.ott import Ott
+from ots_tunnel_operator.plugin.reset_command import reset_
 from ots_tunnel_operator.plugin.terminal import draw, taken_terminal, wait_for_key
 from ots_tunnel_operator.plugin.text.screen import Screen
 from ots_tunnel_operator.plugin.why.view import why_lines
@@ -34,7 +35,7 @@ from ots_tunnel_operator.plugin.why.view import why_lines
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ots-tunnel", prog_name="kubectl ott")
 def cli() -> None:
-    """Show what TablestoreTunnel objects do and why, and pause, resume or restart them.
+    """Show what TablestoreTunnel objects do and why, and pause, resume, restart or reset them.
 
     Every call is one of kubectl, with the rights and the context of the caller.
     """
@@ -139,6 +140,9 @@ def restart_(kubectl: Kubectl, names: Sequence[str], wait: bool, timeout: int) -
         for ott in restarted:
             kubectl.wait_for_rollout(ott, timeout)
             click.echo(f"{ott.namespace}/{ott.name}: every worker is replaced")
+
+
+cli.add_command(reset_)
 
 
 @cli.command(epilog="Examples: kubectl ott top -A; kubectl ott top orders-copy")

@@ -225,7 +225,7 @@ def _ended_by_sink(pods: tuple[Pod, ...]) -> bool:
 
 
 def _tunnel(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
-    if world.resource.spec.wire_type is None:
+    if world.resource.wire_type is None:
         return ConditionValue(True, Reason.TUNNEL_AVAILABLE, "no tunnel is needed")
     if (named := _named("TunnelReady", world, assessment, plan)) is not None:
         return named
@@ -294,7 +294,7 @@ def _completed(world: World, plan: Plan) -> ConditionValue:
     if not plan.completed:
         stream = world.resource.spec.source.tunnel.type != "BaseData"
         return ConditionValue(False, Reason.STREAM_OPEN if stream else Reason.NOT_COMPLETED)
-    if world.resource.spec.wire_type is None:
+    if world.resource.wire_type is None:
         return ConditionValue(True, Reason.SNAPSHOT_DONE, "every split is copied")
     window, found = world.resource.spec.source.tunnel.stream, world.tunnel
     ended = isinstance(found, Tunnel) and all(

@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 from ots_tunnel_operator.api.status import ConditionType
 from ots_tunnel_operator.reasons import PASSING, SCALING_WARNINGS, Reason, anchor
+from ots_tunnel_operator.reset.record import State
 from ots_tunnel_operator.times import timestamp
 
 #: All types, in the order of the status.
@@ -76,6 +77,13 @@ class Notice:
     message: str
 
 
+#: State of a reset -> type and reason of its event.
+_RESETS: Mapping[str, tuple[str, str]] = {
+    State.RUNNING: ("Normal", "ResetStarted"),
+    State.DONE: ("Normal", "ResetDone"),
+    State.REFUSED: ("Warning", "ResetRefused"),
+}
+
 #: The event at the end of a rollout.
 ROLLED_OUT = Notice("Normal", "RolloutComplete", "every worker runs the current configuration")
 
@@ -117,8 +125,8 @@ def notices(previous: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str
 
 
 def record_notices(change: Mapping[str, Any], before: Mapping[str, Any]) -> tuple[Notice, ...]:
-    """The events about a change that was recorded into the status: a tunnel or destination created or adopted, and
-    another number of workers.
+    """The events about a change that was recorded into the status: a tunnel or destination created or adopted,
+    another number of workers, a reset.
 
     Args:
         change: as recorded, see `plan.actions.RecordStatus`.
@@ -133,6 +141,9 @@ def record_notices(change: Mapping[str, Any], before: Mapping[str, Any]) -> tupl
         found.append(_made("Tunnel", f"tunnel {tunnel['id']}", is_ours=bool(tunnel.get("createdByOperator"))))
     if (decision := (change.get("autoscaling") or {}).get("lastDecision")) is not None:
         found.append(_scaled(decision))
+    reset = change.get("reset") or {}
+    if kind := _RESETS.get(str(reset.get("state"))):
+        found.append(Notice(*kind, str(reset.get("message") or "")))
     return tuple(found)
 
 

@@ -26,17 +26,23 @@ from ots_tunnel_operator.assess.snapshot import COMPLETED
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.verdict import verdict_document
 from ots_tunnel_operator.plan.actions import Plan
+from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.report.condition_rules import decide_conditions
 from ots_tunnel_operator.report.conditions import build
 from ots_tunnel_operator.report.refusals import find_refusals
+from ots_tunnel_operator.reset.record import recorded_loss
 from ots_tunnel_operator.times import parse_time, timestamp
-from ots_tunnel_operator.world import Missing, Pod, RefusedCount, Table, Tunnel, World
+from ots_tunnel_operator.world import Failure, Missing, Pod, RefusedCount, Table, Tunnel, World
 
 Status = dict[str, Any]
 
 #: The figures that stay as they were while nothing can be observed, with the time that marks them.
 MARKS = frozenset({"observedTime"})
 OBSERVED = (*MARKS, "channels", "base", "lag", "throughput")
+
+
+#: What is kept of a tunnel that is gone.
+_LAST_KNOWN = ("lastStage", "consumedUpTo")
 
 
 def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
@@ -60,6 +66,8 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
         "readUntil": assessment.read_mark.document() if assessment.read_mark is not None else None,
         "verdict": verdict_document(assessment.verdict) if assessment.verdict is not None else None,
         "refused": refusals.document(),
+        "reset": world.resource.status.get("reset"),
+        "lost": world.resource.status.get("lost"),
         "workers": [_worker(pod, refusals.counted) for pod in sorted(pods, key=lambda pod: pod.name)[:MAX_WORKERS]],
         "autoscaling": dict(assessment.scaling.document),
         "snapshot": _snapshot(world, assessment),
@@ -101,13 +109,25 @@ def _tunnel(world: World) -> Status | None:
     if isinstance(world.tunnel, Tunnel) and recorded.get("id") == world.tunnel.description.tunnel.tunnel_id:
         endpoint = world.resource.spec.source.endpoint
         recorded |= tunnel_record(world.tunnel.description.tunnel, recorded, endpoint)
+        recorded = {key: value for key, value in recorded.items() if key not in _LAST_KNOWN}
     elif isinstance(world.tunnel, Tunnel | Missing) or isinstance(world.source, Missing):
         # the recorded tunnel is gone: it has no stage any more
-        recorded.pop("stage", None)
+        stage = recorded.pop("stage", None)
+        recorded |= _last_known(world, stage)
+    elif isinstance(world.tunnel, Failure) and world.tunnel.problem.reason is Reason.TUNNEL_EXPIRED:
+        recorded |= _last_known(world, recorded.get("stage"))
     if isinstance(world.source, Table) and world.source.stream_retention_seconds and recorded:
         recorded["streamRetentionSeconds"] = world.source.stream_retention_seconds
     # an empty one is what a definition that lacks the fields keeps of a record
     return recorded if recorded or "tunnel" in world.resource.status else None
+
+
+def _last_known(world: World, stage: str | None) -> Status:
+    """What a reset has to know of a tunnel that is gone: how far it came, by the last look at it."""
+    until = (world.resource.status.get("lag") or {}).get("consumedUpTo")
+    known = dict(zip(_LAST_KNOWN, (stage, until), strict=True))
+    recorded = world.resource.recorded_tunnel
+    return {key: value for key, value in known.items() if value and recorded.get("id") and key not in recorded}
 
 
 def _destination(world: World, assessment: Assessment) -> Status | None:
@@ -151,14 +171,14 @@ def _held(pod: Pod) -> int:
 
 def _base(world: World, assessment: Assessment) -> Status | None:
     eta: Status = {} if assessment.base_eta is None else {"etaSeconds": round_figure(assessment.base_eta)}
-    if world.resource.spec.uses_spark:
+    if world.resource.uses_spark:
         progress = assessment.snapshot.progress
         if progress is None or progress.total is None:
             # without a record nobody knows how far a copy is; one that is complete needs none
             return world.resource.status.get("base") if assessment.snapshot.is_complete else None
         share = percent(progress.done, progress.total)
         return {"percent": share, "done": progress.done, "total": progress.total} | eta
-    if world.resource.spec.source.tunnel.type == "Stream" or not isinstance(world.tunnel, Tunnel):
+    if world.resource.wire_type == "Stream" or not isinstance(world.tunnel, Tunnel):
         return None
     found = base_progress(world.tunnel.description)
     if found is None:
@@ -190,7 +210,8 @@ def _lag(world: World, assessment: Assessment) -> Status | None:
     if lag.consumed_up_to is not None:
         status["consumedUpTo"] = timestamp(lag.consumed_up_to)
     if lag.caught_up is not None:
-        status["caughtUp"] = lag.caught_up
+        # what a reset has given up never comes, however far the workers have read
+        status["caughtUp"] = lag.caught_up and recorded_loss(world.resource.status) is None
     return status
 
 

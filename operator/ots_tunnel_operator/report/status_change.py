@@ -34,6 +34,8 @@ def _urgent(status: Mapping[str, Any]) -> Any:
         "possibleGaps",
         "readUntil",
         "verdict",
+        "reset",
+        "lost",
     )
     conditions = [(item["type"], item["status"], item["reason"]) for item in status.get("conditions") or ()]
     snapshot = {key: value for key, value in (status.get("snapshot") or {}).items() if key != "omittedCells"}

@@ -29,16 +29,8 @@ from ots_tunnel_operator.times import timestamp
 #: What stays in the status of an object that is being deleted.
 _RECORDS = frozenset(
     {
-        "observedGeneration",
-        "selector",
-        "tunnel",
-        "destination",
-        "possibleGaps",
-        "refused",
-        "readUntil",
-        "verdict",
-        "snapshot",
-        "autoscaling",
+        *("observedGeneration", "selector", "tunnel", "destination", "possibleGaps", "readUntil", "verdict"),
+        *("snapshot", "reset", "lost", "autoscaling", "refused"),
     }
 )
 

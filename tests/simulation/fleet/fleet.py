@@ -31,6 +31,7 @@ from tests.simulation.fleet.endings.forestalled import Forestalled
 from tests.simulation.fleet.endings.left_out import LeftOut
 from tests.simulation.fleet.endings.losses import RETENTION_HOURS, Losses
 from tests.simulation.fleet.endings.older_crd import OlderCrd
+from tests.simulation.fleet.endings.resets import Resets
 from tests.simulation.fleet.endings.scaled_down import ScaledDown
 from tests.simulation.fleet.endings.upgraded import Upgraded
 from tests.simulation.fleet.evidence import Evidence
@@ -366,6 +367,7 @@ class Fleet(Telling):
         await ScaledDown(self).happen()
         await self.epilogues.replace_tunnel()
         await self.losses.happen()
+        await Resets(self).happen()
         await Exchanged(self).happen()
         looking.cancel()
         await self._delete()

@@ -163,6 +163,10 @@ class Delivery:
         """Changes of a key after this one were taken away again, as a file is that a replay replaces."""
         self._left[key] = number
 
+    def give_up(self, key: str, number: int) -> None:
+        """A change never comes: the status of its object says so."""
+        self._left_out.add((key, number))
+
     def is_left_out(self, key: str, number: int | None) -> bool:
         """Whether its last reader leaves out a change in the stream, or an existing row, which has no number."""
         return (key, number) in self._left_out

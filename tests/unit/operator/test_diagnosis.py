@@ -18,6 +18,7 @@ from ots_tunnel_operator.kube.client import KubeError, NameConflict
 from ots_tunnel_operator.reasons import Reason
 from tests.support.operator.worlds import resource
 
+OVER = "to start over, reset it"
 PLACE = Place.of_source(resource().spec.source)
 _TABLE = resource(sink__tablestore__table="copy").spec.sink.tablestore
 assert _TABLE is not None
@@ -61,7 +62,7 @@ def test_a_failed_call_to_the_api_server(error: Exception, reason: Reason) -> No
 
 
 def test_an_unfit_destination_names_each_cause() -> None:
-    problem = destination_incompatible(SINK, ["first", "second"])
+    problem = destination_incompatible(SINK, ["first", "second"], OVER)
 
     assert problem.reason is Reason.DESTINATION_INCOMPATIBLE
     assert "'copy': first; second: " in problem.message
@@ -72,13 +73,13 @@ def test_an_unfit_destination_names_each_cause() -> None:
     [
         ("IfMissing", True, "change the table's options, or drop the table, and the operator creates it anew"),
         ("Never", True, "change the table's options, or drop the table, and create it anew"),
-        ("IfMissing", False, "a new one would lack what was consumed, so to start over, delete this object"),
+        ("IfMissing", False, "a new one would lack what was consumed; to start over, reset it"),
     ],
 )
 def test_an_unfit_destination_may_be_dropped_before_anything_is_copied(policy: str, is_unused: bool, says: str) -> None:
     sink = SINK.model_copy(update={"create_table": policy})
 
-    assert says in destination_incompatible(sink, ["first"], is_unused=is_unused).message
+    assert says in destination_incompatible(sink, ["first"], OVER, is_unused=is_unused).message
 
 
 def test_foreign_text_is_shortened() -> None:

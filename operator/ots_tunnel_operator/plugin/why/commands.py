@@ -45,11 +45,6 @@ def service(ott: Ott, command: str) -> str:
     return f"ots-tunnel {command} --from-object {ott.namespace}/{ott.name}"
 
 
-def delete_tunnel(ott: Ott) -> str:
-    """Delete the object's tunnel with its checkpoints."""
-    return service(ott, f"tunnel delete {_tunnel(ott)} --yes")
-
-
 def create_tunnel(ott: Ott) -> str:
     """Create the tunnel that the object is to use."""
     kind = ((ott.spec.get("source") or {}).get("tunnel") or {}).get("type")

@@ -66,6 +66,8 @@ def _of_records(ott: Ott) -> Iterator[Decision]:
             yield Decision(time, "DestinationAdopted", f"{place} existed before and is used")
     if (time := ott.time("autoscaling", "lastDecision", "time")) is not None:
         yield _scaling(ott, time)
+    if (time := ott.time("reset", "finishedTime") or ott.time("reset", "requestedTime")) is not None:
+        yield Decision(time, f"Reset{ott.text('reset', 'state')}", ott.text("reset", "message"))
     if (time := ott.time("snapshot", "startedTime")) is not None:
         yield Decision(time, "SnapshotStarted", f"Spark application {ott.text('snapshot', 'application')}")
     if (time := ott.time("snapshot", "finishedTime")) is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.text.spans import of
@@ -11,22 +12,30 @@ from ots_tunnel_operator.plugin.why.capacity import capacity
 from ots_tunnel_operator.plugin.why.secrets import WriteSecrets
 from ots_tunnel_operator.plugin.why.step import Step
 from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.reset.facts import Found
+from ots_tunnel_operator.reset.way_out import Way
 
 Remedy = Callable[[Ott], list[Step]]
 
-_START_OVER = (
-    "tart over, which gives up the tunnel with its position and copies from its beginning again. Delete or empty the "
-    "destination before the last of these commands, which applies your manifest:"
-)
+_START_OVER = "tart over; the reset first says what it writes and loses, and asks:"
+_AFRESH = "tart over: empty the destination, and delete the tunnel; the operator creates another one:"
 _CRD = ("kubectl apply --server-side -f crds/",)
 _OPERATOR_LOG = ("kubectl logs -A -l app.kubernetes.io/name=ots-tunnel-operator --prefix --tail=200",)
 
 
-def _start_over(ott: Ott, first: str = "S", *, is_tunnel_gone: bool = False) -> Step:
-    # the tunnel goes before the object, by which its keys are found, and after its workers
-    tunnel = () if is_tunnel_gone else (f"{commands.own(ott, 'pause')} --wait", commands.delete_tunnel(ott))
-    delete, apply = (commands.kubectl(ott, each) for each in (f"delete ott {ott.name}", f"apply -f {ott.name}.yaml"))
-    return Step(first + _START_OVER, (*tunnel, delete, apply))
+def _start_over(ott: Ott, first: str = "S", found: Found = Found.RECORDED) -> Step:
+    source: Mapping[str, Any] = ott.spec.get("source") or {}
+    tunnel: Mapping[str, Any] = source.get("tunnel") or {}
+    way = Way(
+        namespace=ott.namespace,
+        name=ott.name,
+        kind=str(tunnel.get("type")),
+        table=str(source.get("table")),
+        tunnel=str(tunnel.get("name")),
+        is_used=bool(ott.text("tunnel", "id") or ott.status.get("snapshot")),
+        is_ours=ott.flag("tunnel", "createdByOperator") is True,
+    )
+    return Step(first + (_START_OVER if way.is_used else _AFRESH), way.steps(found))
 
 
 def _only_start_over(ott: Ott) -> list[Step]:
@@ -38,7 +47,7 @@ def _not_found(ott: Ott) -> list[Step]:
     policy = ((ott.spec.get("source") or {}).get("tunnel") or {}).get("managementPolicy")
     if policy == "UseExisting" and not ott.text("tunnel", "id"):
         return [Step("Create the tunnel, or set managementPolicy to CreateIfMissing:", (commands.create_tunnel(ott),))]
-    return [_start_over(ott, is_tunnel_gone=True)]
+    return [_start_over(ott, found=Found.GONE)]
 
 
 def _replaced(ott: Ott) -> list[Step]:
@@ -48,7 +57,7 @@ def _replaced(ott: Ott) -> list[Step]:
             "See whose the tunnel is that has the name now; if it is used, apply your object with another name:",
             (look,),
         ),
-        _start_over(ott, "If it is not, s"),
+        _start_over(ott, "If it is not, s", Found.ANOTHER),
     ]
 
 

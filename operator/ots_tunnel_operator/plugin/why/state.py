@@ -8,6 +8,7 @@ from typing import Any
 from ots_tunnel_operator.plugin.ott import Condition, Ott
 from ots_tunnel_operator.plugin.text.ids import shortest
 from ots_tunnel_operator.plugin.text.spans import clock, count, of, words
+from ots_tunnel_operator.reset.record import recorded_loss
 
 _READS = {"BaseAndStream": "existing rows and changes", "Stream": "changes", "BaseData": "existing rows"}
 #: Sink -> the field that says where it writes; a sink without one has no place.
@@ -98,8 +99,17 @@ def _troubles(ott: Ott, now: float) -> Iterator[str]:
     gaps = [gap for gap in ott.entries("possibleGaps") if not gap.get("accepted")]
     for gap in gaps[:_GAPS]:
         yield f"Changes of channel {gap['channel']} from {gap['from']} to {gap['to']} may be missing."
+    yield from _lost(ott)
     if len(gaps) > _GAPS:
         yield f"So may changes of {len(gaps) - _GAPS} more in status.possibleGaps."
+
+
+def _lost(ott: Ott) -> Iterator[str]:
+    """What resets have given up."""
+    if (loss := recorded_loss(ott.status)) is not None:
+        start = "a time that is not known" if loss.start is None else clock(loss.start)
+        until = "the creation of its tunnel" if loss.end is None else clock(loss.end)
+        yield f"{loss.what} between {start} and {until} were given up by a reset, and are not in the destination."
 
 
 def _figures(ott: Ott, now: float) -> Iterator[str]:

@@ -95,7 +95,7 @@ CASES: list[tuple[str, Any, Reason, str]] = [
         "behind, missing",
         world(resource(), tunnel=MOVED, destination=Missing()),
         Reason.DESTINATION_BEHIND_TUNNEL,
-        "reset",
+        "delete the tunnel by `ots-tunnel tunnel delete flights flights-copy --from-object default/flights-copy`",
     ),
     ("behind, empty", world(resource(), tunnel=MOVED, destination=EMPTY), Reason.DESTINATION_BEHIND_TUNNEL, "is empty"),
     ("lost", world(tunnel=MOVED, destination=Missing()), Reason.DESTINATION_BEHIND_TUNNEL, "is missing"),

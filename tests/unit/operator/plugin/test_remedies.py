@@ -65,8 +65,27 @@ def test_a_tunnel_that_is_gone_is_not_deleted_again() -> None:
     (gone,) = steps_for(healthy(), Reason.TUNNEL_NOT_FOUND)
     (expired,) = steps_for(healthy(), Reason.TUNNEL_EXPIRED)
 
-    assert gone.commands == expired.commands[2:]
-    assert expired.commands[1] == "ots-tunnel tunnel delete orders orders-copy --yes --from-object shop/orders-copy"
+    assert gone.commands[1] == "kubectl ott reset orders-copy -n shop --new-base --wait"
+    assert expired.commands[1] == "kubectl ott reset orders-copy -n shop --new-base --delete-tunnel --wait"
+
+
+def test_a_tunnel_that_the_object_did_not_create_is_deleted_by_hand() -> None:
+    found = body()
+    found["status"]["tunnel"]["createdByOperator"] = False
+
+    (step,) = steps_for(Ott(found), Reason.TUNNEL_EXPIRED)
+
+    assert step.commands[1] == "ots-tunnel tunnel delete orders orders-copy --from-object shop/orders-copy --yes"
+
+
+def test_an_object_that_has_used_no_tunnel_needs_no_reset() -> None:
+    found = body()
+    del found["status"]["tunnel"]
+
+    *_, step = steps_for(Ott(found), Reason.DESTINATION_BEHIND_TUNNEL)
+
+    assert step.text.startswith("Or start over: empty the destination, and delete the tunnel")
+    assert step.commands == ("ots-tunnel tunnel delete orders orders-copy --from-object shop/orders-copy",)
 
 
 def test_a_tunnel_that_was_to_exist_is_created() -> None:
