@@ -22,6 +22,7 @@ from ots_tunnel_operator.plan.actions import (
 )
 from ots_tunnel_operator.plan.reset_steps import SPARK_SECONDS
 from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.report.conditions import record_notices
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, Table, Tunnel, Unread, World
 from tests.support.operator.spark_worlds import NAME, SPARK, progress_record, spark_application
@@ -454,6 +455,50 @@ def test_another_token_takes_over_what_cannot_end() -> None:
     assert (found["token"], found["state"], found["formerTunnelId"]) == ("u", "Running", TUNNEL_ID)
     assert found["deliveredUntil"] == timestamp(NOW - 3600)
     assert kinds(planned(worse)) == [RecordStatus, CreateTunnel]
+
+
+# What the status says
+
+
+def test_a_verdict_about_the_tunnel_ends_with_the_reset_that_replaces_it() -> None:
+    gone = {"reason": "TunnelNotFound", "message": "m"}
+    silent = {"tunnel": SILENT}
+
+    assert reported(suspended(None, recorded(verdict=gone), **silent))["verdict"] == gone
+    assert "verdict" not in reported(going_on(NEW_BASE, recorded(verdict=gone), **silent))
+    assert reported(going_on(NEW_BASE, recorded(verdict=BEHIND), **silent))["verdict"] == BEHIND
+
+
+@pytest.mark.parametrize("seen", [Missing(), EXPIRED])
+def test_how_far_a_tunnel_came_stays_when_it_is_gone(seen: Any) -> None:
+    point = timestamp(NOW - 60)
+    known = recorded(tunnel=recorded()["tunnel"] | {"stage": "ProcessStream"}, lag={"consumedUpTo": point})
+    gone = reported(suspended(None, known, tunnel=seen))["tunnel"]
+    later = reported(suspended(None, recorded(tunnel=gone), tunnel=seen))["tunnel"]
+    again = reported(suspended(None, recorded(tunnel=gone)))["tunnel"]
+
+    assert (gone["lastStage"], gone["consumedUpTo"]) == ("ProcessStream", point)
+    assert later == gone
+    assert not {"lastStage", "consumedUpTo"} & again.keys()
+
+
+@pytest.mark.parametrize(("lost", "caught_up"), [(None, True), ({"what": "Deletions"}, False)])
+def test_an_object_that_has_lost_changes_is_never_caught_up(lost: dict[str, str] | None, caught_up: bool) -> None:
+    status = recorded() if lost is None else recorded(lost=lost)
+    found = reported(world(resource(status)))
+
+    assert found["lag"]["caughtUp"] is caught_up
+    assert found.get("lost") == lost
+
+
+@pytest.mark.parametrize(
+    ("state", "kind"), [("Running", "ResetStarted"), ("Done", "ResetDone"), ("Refused", "ResetRefused")]
+)
+def test_each_step_of_a_reset_that_is_recorded_is_an_event(state: str, kind: str) -> None:
+    (notice,) = record_notices({"reset": {"state": state, "message": "m"}}, {})
+
+    assert (notice.reason, notice.message) == (kind, "m")
+    assert (notice.kind == "Warning") == (state == "Refused")
 
 
 # Spark
