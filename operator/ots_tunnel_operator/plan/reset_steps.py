@@ -106,10 +106,9 @@ def _forget_copy(world: World, reset: Running, wait: Wait) -> Plan | None:
     recorded = resource.recorded_snapshot
     if recorded and recorded.get("state") != COMPLETED and world.now < (safe := reset.since + SPARK_SECONDS):
         return Plan(wait=replace(wait, message=f"tasks of the former copy may write until {timestamp(safe)}"))
-    left = [
-        DeleteObject(kind, name) for kind in (SPARK_APPLICATION, CONFIG_MAP) if world.child(kind.kind, name) is not None
-    ]
-    return Plan(tuple(left), wait, again=True) if left else None
+    removals = (DeleteObject(SPARK_APPLICATION, name), DeleteObject(CONFIG_MAP, name))
+    left = tuple(removal for removal in removals if world.child(removal.kind.kind, name) is not None)
+    return Plan(left, wait, again=True) if left else None
 
 
 def _done_without_tunnel(world: World, wait: Wait) -> Plan:

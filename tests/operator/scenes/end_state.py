@@ -23,7 +23,12 @@ _LEFT_OUT = ("Event",)
 _OF_KUBERNETES = ("kube-root-ca.crt",)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 #: Annotations with hashes of documents that contain a tunnel id or an address.
-_HASHES = ("ots-tunnel.dev/config-hash", "ots-tunnel.dev/rendered-hash")
+_HASHES = (
+    "ots-tunnel.dev/config-hash",
+    "ots-tunnel.dev/made-from",
+    "ots-tunnel.dev/rendered-hash",
+    "ots-tunnel.dev/template-hash",
+)
 #: Figures that depend on the time of the observation; the rest of the status must be equal.
 _MOVING_STATUS = ("lag", "throughput")
 _MOVING_BASE = "etaSeconds"
@@ -95,6 +100,6 @@ def _neutral(state: Document, names: dict[str, str]) -> Document:
     text = re.sub(r"'(TAG-\w+)'", r"\1", text)
     text = _TIME.sub("TIME", text)
     for annotation in _HASHES:
-        text = re.sub(rf'("{re.escape(annotation)}": )"[0-9a-f]+"', r'\1"HASH"', text)
+        text = re.sub(rf'("{re.escape(annotation)}": )"[0-9a-f.]+"', r'\1"HASH"', text)
     neutral: Document = json.loads(text)
     return neutral
