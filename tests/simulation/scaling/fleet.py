@@ -155,9 +155,9 @@ class ScalingFleet(Fleet):
     async def _rest(self) -> None:
         """Wait until the number is the smallest."""
         until = self.loop.now + IDLE_SECONDS
-        while self.deployed != 1 or self._unfit():
+        while self.deployed != 1 or self.unfit():
             if self.loop.now > until:
-                self.violate("idle", f"{self.deployed} workers long after the load: {'; '.join(self._unfit())}")
+                self.violate("idle", f"{self.deployed} workers long after the load: {'; '.join(self.unfit())}")
                 return
             await asyncio.sleep(LOOK_SECONDS)
 
