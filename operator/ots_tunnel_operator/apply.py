@@ -11,7 +11,7 @@ from typing import Any, TypeVar, assert_never
 
 from ots_tunnel_operator import KIND, names
 from ots_tunnel_operator.create import ActionFailed, Creator
-from ots_tunnel_operator.diagnosis import crd_outdated, kube_problem
+from ots_tunnel_operator.diagnosis import crd_outdated, kube_problem, pod_template_refused
 from ots_tunnel_operator.kube.client import KindMissing, KubeError, NameConflict
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.drift import is_current, owned_fields, stamp, stamped
@@ -27,6 +27,7 @@ from ots_tunnel_operator.kube.kinds import (
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_child
+from ots_tunnel_operator.observe.trial import try_template
 from ots_tunnel_operator.plan.actions import (
     Action,
     ApplyObject,
@@ -38,6 +39,7 @@ from ots_tunnel_operator.plan.actions import (
     RecordStatus,
     ScaleDown,
     SetReplicas,
+    TryTemplate,
 )
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.removal import Removal
@@ -104,8 +106,19 @@ class Applier:
                 await self._service.create_tunnel(action)
             case DeleteTunnel(tunnel_id):
                 return await self._removal.delete_tunnel(tunnel_id)
+            case _:
+                return await self._apply_to_children(action)
+        return True
+
+    async def _apply_to_children(
+        self, action: ApplyObject | TryTemplate | ScaleDown | SetReplicas | MarkPod | DeleteObject
+    ) -> bool:
+        """Carry out an action about objects of the API server."""
+        match action:
             case ApplyObject(manifest):
                 return await self._apply_object(manifest)
+            case TryTemplate(manifest):
+                return await self._try_template(manifest)
             case ScaleDown():
                 return await self._scale(0)
             case SetReplicas(replicas):
@@ -116,7 +129,6 @@ class Applier:
                 return await self._delete_object(kind, name)
             case _:
                 assert_never(action)
-        return True
 
     async def _record(self, change: Mapping[str, Any]) -> None:
         stored = await write_status(self._kube, self._resource, change, self._cache)
@@ -149,6 +161,16 @@ class Applier:
         self._cache.applied[key] = (stamp(manifest), owned_fields(stored))
         self._log(LogAction.APPLIED_OBJECT, kind=kind.kind, child=metadata["name"])
         return True
+
+    async def _try_template(self, manifest: Manifest) -> bool:
+        """Ask about a pod template; False, because nothing is changed."""
+        kind, name = kind_of(manifest), manifest["metadata"]["name"]
+        existing = await self._reader.get(kind, self._resource.namespace, name)
+        if existing is not None:
+            self._refuse_foreign(existing, kind)
+        if refusal := await try_template(self._kube, manifest, existing, self._cache):
+            raise ActionFailed(pod_template_refused(refusal))
+        return False
 
     async def _refuse_successor(self, kind: Kind, name: str) -> None:
         """Refuse an object that took the name since the look; one of ours is applied next time."""

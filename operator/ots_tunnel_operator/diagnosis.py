@@ -179,6 +179,15 @@ def kube_problem(error: Exception) -> Problem:
             return internal_problem(error)
 
 
+def pod_template_refused(words: str) -> Problem:
+    """The problem of a pod template that the API server does not take; `words` are its own."""
+    return Problem(
+        Reason.POD_TEMPLATE_REFUSED,
+        f"spec.workers.podTemplate: the API server refuses the workers' Deployment with it ({shortened(words)}): "
+        f"correct the field that it names; workers that run keep running as they are",
+    )
+
+
 def spec_unreadable(found: str) -> Problem:
     """The problem of an object that does not fit the models of this release; `found` names fields and values."""
     return Problem(

@@ -57,6 +57,16 @@ class Side:
             await self.pool.release(instance)
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What the API server has answered about a pod template; `template` is its hash, empty before the first one."""
+
+    template: str = ""
+    time: float = 0.0
+    refusal: str = ""
+    """Its words; empty where it takes the template."""
+
+
 @dataclass(slots=True)
 class LoopCache:
     """Everything that the loop of one object keeps."""
@@ -86,6 +96,8 @@ class LoopCache:
     """Ready pods that did not answer: name -> time of the first of the asks in a row."""
     reports: dict[str, KeptReport] = field(default_factory=dict)
     """The last report of each ready pod, by name."""
+    pull_causes: dict[str, str] = field(default_factory=dict)
+    """Why the images of waiting pods could not be fetched, by image: the pause before the next try names no cause."""
     marks: dict[str, tuple[tuple[object, ...], float]] = field(default_factory=dict)
     """Channels: id -> figures that change when it moves, and the time since which they are these."""
     consumed_until: dict[str, float] = field(default_factory=dict)
@@ -117,6 +129,8 @@ class LoopCache:
     """Posted events: (reason, message) -> time."""
     applied: dict[tuple[str, str], tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     """Applied children: (kind, name) -> (hash of the manifest, fields that were ours right after applying it)."""
+    trial: Trial = Trial()
+    """The last pod template that the API server was asked about."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     forgotten: bool = False
     """Whether a watch, or the end of its deletion, has told that the object no longer exists."""
@@ -154,6 +168,7 @@ class LoopCache:
             side.look_time += back
         self.tunnel, self.picture = None, frozenset()
         self.last_write += back
+        self.trial = replace(self.trial, time=self.trial.time + back)
         self.reports = {name: replace(kept, time=kept.time + back) for name, kept in self.reports.items()}
         self.marks = {channel: (figures, since + back) for channel, (figures, since) in self.marks.items()}
         self.silent_since = {name: since + back for name, since in self.silent_since.items()}

@@ -46,6 +46,8 @@ ANNOTATION_ACCEPT_REFUSED = f"{GROUP}/accept-refused"
 ANNOTATION_RESET = f"{GROUP}/reset"
 #: With the value `true`, releases a deleted object although its tunnel could not be deleted.
 ANNOTATION_FORCE_DELETE = f"{GROUP}/force-delete"
+#: In a Deployment's pod template, of `kubectl rollout restart`; the operator leaves it alone.
+ANNOTATION_RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 
 #: Role label of worker pods.
 ROLE_WORKER = "worker"

@@ -46,6 +46,7 @@ class Reason(enum.StrEnum):
         "Changes or existing rows were copied before, but the destination is missing or empty.",
     )
     NAME_CONFLICT = "NameConflict", "A child's name is taken by an object that this object does not own."
+    POD_TEMPLATE_REFUSED = "PodTemplateRefused", "The API server refuses the workers' pods with workers.podTemplate."
     API_SERVER_REFUSED = "ApiServerRefused", "The API server refused a call of the operator; tried again."
     SPEC_UNREADABLE = "SpecUnreadable", "This release cannot read the object: the CRD is of another release."
     CRD_OUTDATED = "CrdOutdated", "The CRD is older than the operator: the API server drops what has to be recorded."
@@ -56,6 +57,10 @@ class Reason(enum.StrEnum):
     TUNNEL_REPLACED = "TunnelReplaced", "Another tunnel has the name of the one that this object used."
     TUNNEL_EXPIRED = "TunnelExpired", "The tunnel has expired; undelivered changes are lost."
     POSSIBLE_GAP = "PossibleGap", "Changes may be missing, because they were not read within the stream's retention."
+    SINK_REJECTED = (
+        "SinkRejected",
+        "The sink refuses records for good, so that a restart of the workers cannot help.",
+    )
     SPEC_MISMATCH = "SpecMismatch", "A tunnel of this name exists with another type, start or end."
     CHECKPOINT_UNREADABLE = (
         "CheckpointUnreadable",
@@ -72,7 +77,15 @@ class Reason(enum.StrEnum):
     RETENTION_AT_RISK = "RetentionAtRisk", "Unconsumed changes use much of the stream's retention."
     LAG_HIGH = "LagHigh", "The slowest channel is further behind than lagDegradedSeconds."
     WORKERS_UNAVAILABLE = "WorkersUnavailable", "Fewer workers are ready than wanted."
-    WORKERS_FAILING = "WorkersFailing", "A worker's container keeps restarting."
+    WORKERS_FAILING = "WorkersFailing", "A worker's container ends, and the next start may help."
+    WORKER_MISCONFIGURED = "WorkerMisconfigured", "A worker cannot use its document, an option or a file."
+    SINK_DENIED = "SinkDenied", "The sink refuses a worker: its credentials, its rights, or a place that is missing."
+    IMAGE_PULL_FAILED = "ImagePullFailed", "The image of a worker's pod cannot be fetched."
+    CONTAINER_CONFIG_ERROR = "ContainerConfigError", "The container of a worker's pod cannot be made or started."
+    PODS_REFUSED = "PodsRefused", "The API server refuses the workers' pods, such as by a quota or a policy."
+    UNSCHEDULABLE = "Unschedulable", "No node takes a worker's pod."
+    OOM_KILLED = "OOMKilled", "A worker needed more memory than its container may have, and was killed."
+    EVICTED = "Evicted", "A node has ended or refused a worker's pod; another one replaces it."
     WORKERS_UNREACHABLE = "WorkersUnreachable", "A ready worker does not answer the operator, so its lag is unknown."
     NOT_PROGRESSING = "NotProgressing", "Nothing moves on a channel that is not caught up, or in a copy by Spark."
     CHANNEL_ERRORS = "ChannelErrors", "A worker reports an error of a channel."
@@ -161,6 +174,8 @@ STALLED = frozenset(
         Reason.TUNNEL_REPLACED,
         Reason.TUNNEL_EXPIRED,
         Reason.POSSIBLE_GAP,
+        Reason.SINK_REJECTED,
+        Reason.POD_TEMPLATE_REFUSED,
         Reason.SPEC_MISMATCH,
         Reason.CHECKPOINT_UNREADABLE,
         Reason.SNAPSHOT_UNKNOWN,
@@ -196,6 +211,7 @@ STOPS_WORKERS = frozenset(
         Reason.DESTINATION_BEHIND_TUNNEL,
         Reason.DESTINATION_CHANGED,
         Reason.DESTINATION_NOT_EMPTY,
+        Reason.SINK_REJECTED,
     }
 )
 
@@ -206,12 +222,14 @@ class Problem:
 
     `message` names the field, the finding and what to do. `conditions` are the condition types that it makes False,
     in addition to Ready. `stops` says that workers have to stop, although not every problem of this reason needs that.
+    `attempt` is that of a worker's finding (`assess.worker_pods.attempt`): it stands until the next one may differ.
     """
 
     reason: Reason
     message: str
     conditions: tuple[str, ...] = ()
     stops: bool = False
+    attempt: str = ""
 
     @property
     def stalled(self) -> bool:

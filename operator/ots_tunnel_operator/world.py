@@ -302,6 +302,35 @@ class KeptReport:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainerEnd:
+    """How a worker's container ended last."""
+
+    code: int
+    reason: str = "Error"
+    """The kubelet's word: Error, OOMKilled, StartError and others."""
+    message: str = ""
+    """Its termination message, without what differs from one end to the next; empty where it wrote none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """The worker's container as the status of its pod has it."""
+
+    image: str = ""
+    """Image of the container that waits; of the worker's where none does."""
+    memory_limit: str = ""
+    """Memory limit of the worker's container, such as 640Mi; empty without one."""
+    waiting: str = ""
+    """The kubelet's word for what a container of the pod waits for, such as ImagePullBackOff; empty while none does."""
+    cause: str = ""
+    """The kubelet's text about that, without what differs from one try to the next."""
+    started: float | None = None
+    """Since when the worker runs, Unix seconds; None while it does not, or where that is unknown."""
+    end: ContainerEnd | None = None
+    """Its last end; None while it has not ended yet."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pod:
     """A worker pod; `report` is None where the worker did not answer."""
 
@@ -322,6 +351,15 @@ class Pod:
     """The last report of a ready worker that did not answer for a moment; it is shown and proves nothing."""
     deletion_cost: str = ""
     """Its annotation pod-deletion-cost; empty without one."""
+    container: Container = Container()
+    template: str = ""
+    """What names the template that the pod was made from; empty where nothing tells."""
+    unscheduled: str = ""
+    """The scheduler's words about why no node takes it; empty where one has."""
+    removed: str = ""
+    """Why its node has ended or refused it, in the node's words; empty otherwise."""
+    removed_time: float | None = None
+    """When that was, Unix seconds; None where that is unknown."""
 
     @property
     def is_alive(self) -> bool:

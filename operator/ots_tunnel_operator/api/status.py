@@ -129,9 +129,9 @@ class ChannelsStatus(ApiModel):
     unowned: Count | None = None
     """Channels that are ready to be read but are assigned to no worker."""
     min_per_worker: Count | None = None
-    """Channels of the worker with the fewest."""
+    """Channels of the worker with the fewest; absent while a ready worker does not answer."""
     max_per_worker: Count | None = None
-    """Channels of the worker with the most."""
+    """Channels of the worker with the most; absent while a ready worker does not answer."""
 
 
 class BaseStatus(ApiModel):
@@ -146,7 +146,8 @@ class BaseStatus(ApiModel):
     total: Count | None = None
     """Number of channels, or of splits of a snapshot."""
     eta_seconds: LargeCount | None = None
-    """Estimated seconds until every existing row is copied, at the mean rate so far."""
+    """Estimated seconds until every existing row is copied, at the mean rate so far. Absent before the first channel or
+    split is finished, and while nothing copies."""
 
 
 class SlowChannel(ApiModel):
@@ -222,6 +223,9 @@ class VerdictStatus(ApiModel):
     """Finding as one word, a reason of the conditions."""
     message: Annotated[str, Field(max_length=MAX_CONDITION_MESSAGE)] = ""
     """Finding in plain words: the field, its value and what to do."""
+    attempt: Text | None = None
+    """The attempt that a worker's finding is about. It stands until a change of the spec, another tunnel or a restart
+    of the workers makes the next one. Absent where the operator's own looks decide."""
 
 
 class RefusedStatus(ApiModel):

@@ -15,6 +15,7 @@ from ots_tunnel_operator.assess.preflight import find_problem, find_verdict
 from ots_tunnel_operator.assess.read_mark import ReadMark, read_mark
 from ots_tunnel_operator.assess.scaling.scaling import Scaling, assess_scaling, stopped_by
 from ots_tunnel_operator.assess.snapshot import Snapshot, assess_snapshot
+from ots_tunnel_operator.assess.worker_pods.trouble import find_trouble
 from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.world import Tunnel, World
 
@@ -46,6 +47,8 @@ class Assessment:
     """The most severe problem that does not prevent progress."""
     scaling: Scaling
     """How many workers are wanted, and why."""
+    trouble: Problem | None = None
+    """What is wrong with the pods of the workers, although they may go on."""
     gaps: tuple[Gap, ...] = ()
     """Changes that may be missing."""
     read_mark: ReadMark | None = None
@@ -84,6 +87,7 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
         verdict=find_verdict(everything, snapshot),
         degradation=find_degradation(seen, snapshot, lag, retention_ahead(world, lag, snapshot, eta)),
         scaling=assess_scaling(world, answered, stopped_by(world, problem, snapshot, completed=completed or done)),
+        trouble=find_trouble(everything),
         gaps=gaps,
         read_mark=mark,
     )

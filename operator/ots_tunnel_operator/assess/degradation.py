@@ -1,4 +1,5 @@
-"""Problems of a running object, in addition to those that prevent progress (`preflight`). Pure.
+"""Problems of a running object, in addition to those that prevent progress (`preflight`) and to those of its pods
+(`worker_pods.trouble`). Pure.
 
 Messages contain no figure that changes by itself, so that a steadily degraded object causes no write.
 """
@@ -12,8 +13,6 @@ from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import World
 
-#: Restarts of one container from which on its exits are reported; a single crash heals by itself.
-RESTARTS = 3
 #: Seconds for which a write fails before the sink is blamed: a single failure passes by itself.
 FAILING_SECONDS = 60.0
 #: Foreign clients named in a message.
@@ -32,7 +31,6 @@ def find_degradation(world: World, snapshot: Snapshot, lag: Lag | None, retentio
     """
     found = (
         _foreign_client(world),
-        _failing_worker(world),
         _channel_error(world),
         find_sink_errors(world),
         find_unreachable(world),
@@ -54,19 +52,6 @@ def _foreign_client(world: World) -> Problem | None:
         Reason.FOREIGN_CLIENT,
         f"spec.source.tunnel.name {world.resource.spec.source.tunnel.name!r}: clients that are no workers of this "
         f"object consume it too ({', '.join(ids[:SHOWN_CLIENTS])}): stop them, or give this object a tunnel of its own",
-    )
-
-
-def _failing_worker(world: World) -> Problem | None:
-    failing = sorted(
-        (pod for pod in world.pods if not pod.ready and pod.restarts >= RESTARTS), key=lambda pod: pod.name
-    )
-    if not failing:
-        return None
-    pod = failing[0]
-    return Problem(
-        Reason.WORKERS_FAILING,
-        f"pod {pod.name} keeps restarting ({pod.message or 'no termination message'}): see its log and fix the cause",
     )
 
 

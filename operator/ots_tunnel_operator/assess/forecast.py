@@ -20,7 +20,10 @@ MAX_PERCENT = 1000
 
 
 def base_eta(world: World, snapshot: Snapshot) -> int | None:
-    """Seconds until every existing row is copied, at the mean rate so far; None while it is unknown."""
+    """Seconds until every existing row is copied, at the mean rate so far; None while it is unknown.
+
+    It is unknown before the first part is finished, and while nothing copies: then the mean rate says nothing.
+    """
     if world.resource.uses_spark:
         progress, began = snapshot.progress, parse_time(world.resource.recorded_snapshot.get("startedTime"))
         counts = None if progress is None or progress.total is None else (progress.done, progress.total)
@@ -32,9 +35,18 @@ def base_eta(world: World, snapshot: Snapshot) -> int | None:
     done, total = counts
     if done == total:
         return 0
-    if not done or began is None or world.resource.spec.suspend:
+    if not done or began is None or not _copies(world, snapshot):
         return None
     return max(0, int((world.now - began) * (total - done) / done))
+
+
+def _copies(world: World, snapshot: Snapshot) -> bool:
+    """Whether existing rows are being copied now: by a worker that is ready, or by an attempt of Spark that runs."""
+    if world.resource.spec.suspend:
+        return False
+    if world.resource.uses_spark:
+        return snapshot.state is SnapshotState.COPYING
+    return any(pod.ready for pod in world.pods)
 
 
 def _workers_began(world: World) -> float | None:

@@ -73,8 +73,14 @@ def consumable(description: TunnelDescription) -> tuple[ChannelInfo, ...]:
 
 
 def count_channels(description: TunnelDescription) -> ChannelCounts:
-    """Channels by type and state; `unowned` counts readable channels without a worker."""
+    """Channels by type and state; `unowned` counts readable channels without a worker.
+
+    A Stream channel in WAIT is the child of a partition that has split or merged, which cannot be read before its
+    parents have ended, or a new one. It counts as a child while another one has left WAIT and has not ended.
+    """
     channels = description.channels
+    readable = consumable(description)
+    is_begun = any(channel.status is not ChannelStatus.WAIT for channel in readable)
     base = sum(channel.channel_type == ChannelType.BASE for channel in channels)
     by_status = {status: sum(channel.status is status for channel in channels) for status in ChannelStatus}
     return ChannelCounts(
@@ -84,8 +90,12 @@ def count_channels(description: TunnelDescription) -> ChannelCounts:
         open=by_status[ChannelStatus.OPEN],
         closing=by_status[ChannelStatus.CLOSING],
         terminated=by_status[ChannelStatus.TERMINATED],
-        unowned=sum(not _is_owned(channel) for channel in consumable(description)),
+        unowned=sum(not _is_owned(channel) and not (is_begun and _is_child(channel)) for channel in readable),
     )
+
+
+def _is_child(channel: ChannelInfo) -> bool:
+    return channel.channel_type == ChannelType.STREAM and channel.status is ChannelStatus.WAIT
 
 
 def _is_owned(channel: ChannelInfo) -> bool:

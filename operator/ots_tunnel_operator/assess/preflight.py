@@ -15,6 +15,7 @@ from ots_tunnel_operator.assess.creation import is_replaced, of_recorded
 from ots_tunnel_operator.assess.gaps import Gap, gap_problem
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.assess.verdict import LASTING, may_last, recorded_verdict
+from ots_tunnel_operator.assess.worker_pods.final_end import attempt, find_final_end
 from ots_tunnel_operator.diagnosis import Place, destination_incompatible, table_not_found
 from ots_tunnel_operator.manifests.invalid_spec import find_invalid_spec
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -42,6 +43,7 @@ def _problems(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Iterable
     yield _invalid_spec(world.resource)
     yield _destination_changed(world)
     yield _tunnel_gone(world)
+    yield find_final_end(world)
     yield _lasting_verdict(world)
     for observed in (
         world.source_credentials,
@@ -158,7 +160,12 @@ def find_verdict(world: World, snapshot: Snapshot) -> Problem | None:
     """
     if not may_last(world.resource):
         return None
-    found = _lost_destination(world, snapshot), _tunnel_gone(world), _lasting_verdict(world)
+    found = (
+        _lost_destination(world, snapshot),
+        _tunnel_gone(world),
+        find_final_end(world),
+        _lasting_verdict(world),
+    )
     return next((problem for problem in found if problem is not None and problem.reason in LASTING), None)
 
 
@@ -170,12 +177,17 @@ def _lost_destination(world: World, snapshot: Snapshot) -> Problem | None:
 
 
 def _lasting_verdict(world: World) -> Problem | None:
-    """The last verdict, while this look could not see what it is about: that nobody answers refutes nothing."""
+    """The last verdict, while this look could not see what it is about: that nobody answers refutes nothing.
+
+    That of a worker stands for the attempt that it names, whatever this look has seen.
+    """
     verdict = recorded_verdict(world.resource.status)
     if verdict is None or not may_last(world.resource):
         return None
     if verdict.reason is not Reason.DESTINATION_BEHIND_TUNNEL and running(world.resource.status) is not None:
         return None
+    if verdict.attempt:
+        return verdict if verdict.attempt == attempt(world) else None
     is_seen = world.resource.wire_type is None or isinstance(world.tunnel, Tunnel)
     if verdict.reason is Reason.DESTINATION_BEHIND_TUNNEL:
         is_seen = is_seen and not is_replaced(world) and _is_destination_seen(world)

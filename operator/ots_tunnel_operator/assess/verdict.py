@@ -6,6 +6,9 @@ only fail or do harm.
 
 The record is the verdict's own: another problem may take Stalled and each other condition for itself, and says nothing
 about the verdict. Only a look that sees what the verdict is about refutes it (`assess.preflight.find_verdict`).
+
+The finding of a worker is about what no look of the operator can see, such as a record that its sink refuses. Such a
+verdict names the attempt that it is about, and stands until the next one may differ (`assess.worker_pods.final_end`).
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ LASTING: Mapping[Reason, str] = {
     Reason.TUNNEL_REPLACED: "TunnelReady",
     Reason.TUNNEL_EXPIRED: "TunnelReady",
     Reason.DESTINATION_BEHIND_TUNNEL: "SinkReady",
+    Reason.SINK_REJECTED: "SinkReady",
 }
 
 
@@ -33,13 +37,15 @@ def recorded_verdict(status: Mapping[str, Any]) -> Problem | None:
     found = status.get("verdict") or {}
     for reason, affected in LASTING.items():
         if found.get("reason") == reason:
-            return Problem(reason, str(found.get("message") or ""), (affected,))
+            attempt = str(found.get("attempt") or "")
+            return Problem(reason, str(found.get("message") or ""), (affected,), attempt=attempt)
     return None
 
 
 def verdict_document(verdict: Problem) -> dict[str, str]:
     """A verdict as status.verdict has it."""
-    return {"reason": str(verdict.reason), "message": verdict.message[:MAX_MESSAGE]}
+    document = {"reason": str(verdict.reason), "message": verdict.message[:MAX_MESSAGE]}
+    return document | ({"attempt": verdict.attempt} if verdict.attempt else {})
 
 
 def may_last(resource: Resource) -> bool:

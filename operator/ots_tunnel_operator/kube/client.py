@@ -185,8 +185,15 @@ class Kube:
 
     async def apply(self, manifest: Manifest) -> Manifest:
         """Apply a manifest server-side; fields that another manager changed are set back."""
+        return await self._apply(manifest, {})
+
+    async def try_apply(self, manifest: Manifest) -> None:
+        """Have the API server judge an apply, and store nothing."""
+        await self._apply(manifest, {"dryRun": "All"})
+
+    async def _apply(self, manifest: Manifest, options: Mapping[str, str]) -> Manifest:
         metadata = manifest["metadata"]
-        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        query = {"fieldManager": FIELD_MANAGER, "force": "true", **options}
         path = kind_of(manifest).path(metadata["namespace"], metadata["name"])
         return await self._call("PATCH", path, manifest, query=query, content="application/apply-patch+yaml")
 

@@ -88,6 +88,9 @@ class Cluster(Reader, Protocol):
         With `metadata.uid` it changes only that object, with `kinds.NO_VERSION` it only creates one; else 409.
         """
 
+    async def try_apply(self, manifest: Manifest) -> None:
+        """Have the API server judge what `apply` would do, and store nothing; a refusal is raised as of `apply`."""
+
     async def patch(self, kind: Kind, namespace: str, name: str, change: Manifest, subresource: str = "") -> Manifest:
         """Send a merge patch; with an outdated `metadata.resourceVersion` it is a KubeError with status 409."""
 

@@ -45,6 +45,10 @@ class WriteThrough:
         """See `Cluster.apply`."""
         return self._kept(kind_of(manifest), await self._cluster.apply(manifest))
 
+    async def try_apply(self, manifest: Manifest) -> None:
+        """See `Cluster.try_apply`."""
+        await self._cluster.try_apply(manifest)
+
     async def patch(self, kind: Kind, namespace: str, name: str, change: Manifest, subresource: str = "") -> Manifest:
         """See `Cluster.patch`."""
         return self._kept(kind, await self._cluster.patch(kind, namespace, name, change, subresource))

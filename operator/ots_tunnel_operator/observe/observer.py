@@ -18,6 +18,7 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.observe.belonging import with_own_reports, with_own_terminations
 from ots_tunnel_operator.observe.pods import spark_pod, worker_pod
+from ots_tunnel_operator.observe.pull_causes import with_known_causes
 from ots_tunnel_operator.observe.scrape import scrape
 from ots_tunnel_operator.observe.settling import observe_settling
 from ots_tunnel_operator.observe.sides import SidesObserver
@@ -69,7 +70,7 @@ class Observer:
         world = replace(world, rollout_turn=self._turn(resource))
         selector = names.selector_text(resource.name)
         items = await self._kube.list(POD, resource.namespace, selector)
-        found = [worker_pod(item) for item in items]
+        found = with_known_causes([worker_pod(item) for item in items], cache)
         pods = await scrape(self._session, resource, found, timeout=self._settings.scrape_seconds)
         pods = with_own_reports(pods, resource)
         world = replace(world, pods=pods, consumed_until=_consumed_until(pods, cache))

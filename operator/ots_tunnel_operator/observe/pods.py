@@ -8,11 +8,14 @@ from typing import Any
 from ots_tunnel.errors import PossibleGap
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.names import ANNOTATION_DELETION_COST, WORKER_CONTAINER
+from ots_tunnel_operator.observe.containers import removed, unscheduled, why_not_running, worker_container
 from ots_tunnel_operator.times import latest_time, parse_time
 from ots_tunnel_operator.world import Pod, ReportedGap, SparkPod
 
 #: Label by which Spark tells driver and executors apart.
 SPARK_ROLE = "spark-role"
+#: Label by which the controller of a Deployment tells the pods of one template from those of another.
+TEMPLATE_HASH = "pod-template-hash"
 
 
 def worker_pod(item: Mapping[str, Any]) -> Pod:
@@ -22,6 +25,7 @@ def worker_pod(item: Mapping[str, Any]) -> Pod:
     conditions = status.get("conditions") or ()
     ready = any(entry.get("type") == "Ready" and entry.get("status") == "True" for entry in conditions)
     deleting = bool(metadata.get("deletionTimestamp"))
+    found, (words, removed_time) = worker_container(item), removed(status)
     return Pod(
         name=metadata["name"],
         phase=status.get("phase") or "Pending",
@@ -29,10 +33,15 @@ def worker_pod(item: Mapping[str, Any]) -> Pod:
         deleting=deleting,
         ip=status.get("podIP") or "",
         restarts=int(container.get("restartCount") or 0),
-        message=_why_not_running(container, conditions),
+        message=why_not_running(found) or words or _why_not_running({}, conditions),
         created=parse_time(metadata.get("creationTimestamp")) or 0.0,
         gaps=_gaps(container),
         deletion_cost=str((metadata.get("annotations") or {}).get(ANNOTATION_DELETION_COST) or ""),
+        container=found,
+        template=str((metadata.get("labels") or {}).get(TEMPLATE_HASH) or ""),
+        unscheduled=unscheduled(conditions),
+        removed=words,
+        removed_time=removed_time,
     )
 
 

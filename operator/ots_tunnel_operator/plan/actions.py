@@ -55,6 +55,16 @@ class ApplyObject:
 
 
 @dataclass(frozen=True, slots=True)
+class TryTemplate:
+    """Ask the API server whether it takes a Deployment with this pod template; nothing is stored.
+
+    It is asked once for a template; the actions after it rely on its consent.
+    """
+
+    manifest: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class ScaleDown:
     """Set the Deployment's replicas to 0 and change nothing else of it."""
 
@@ -88,6 +98,7 @@ Action = (
     | CreateTunnel
     | DeleteTunnel
     | ApplyObject
+    | TryTemplate
     | ScaleDown
     | SetReplicas
     | MarkPod

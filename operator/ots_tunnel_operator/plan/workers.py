@@ -11,7 +11,7 @@ from ots_tunnel_operator.manifests.worker_account import has_own_account, servic
 from ots_tunnel_operator.manifests.worker_deployment import deployment
 from ots_tunnel_operator.manifests.worker_document import config_map, worker_config
 from ots_tunnel_operator.manifests.worker_spread import disruption_budget
-from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, RecordStatus, SetReplicas, Wait
+from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, RecordStatus, SetReplicas, TryTemplate, Wait
 from ots_tunnel_operator.plan.rollout import is_rolling, is_stuck, replaces_workers, waits_for_its_turn
 from ots_tunnel_operator.plan.scaling import Course, course
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -63,7 +63,7 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
     # a problem elsewhere does not end a rollout
     wait = None if completed else _wait_for_workers(world, wanted, step)
     wait, held = _rollout(world, actions, step, settings, wait)
-    told: tuple[Action, ...] = (*step.marks, *actions)
+    told: tuple[Action, ...] = (*step.marks, *_trial(world, actions), *actions)
     if held is not None:
         others = tuple(one for one in actions if one.manifest["kind"] not in HELD)
         is_scaled = assessment.deployed_replicas == step.replicas
@@ -72,6 +72,16 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
         # before it is carried out: an operator that dies in between carries it out after its restart
         told = (RecordStatus({"autoscaling": assessment.scaling.record}), *told)
     return Plan(told, wait, problem or invalid, completed=completed, replicas=wanted, warning=step.warning, held=held)
+
+
+def _trial(world: World, actions: tuple[ApplyObject, ...]) -> tuple[TryTemplate, ...]:
+    """The question whether the API server takes the user's part of the template.
+
+    It comes first: the document of pods that cannot be made would reach those that run, at their next restart.
+    """
+    if not world.resource.spec.worker_settings.pod_template:
+        return ()
+    return tuple(TryTemplate(one.manifest) for one in actions if one.manifest["kind"] == "Deployment")
 
 
 def _rollout(

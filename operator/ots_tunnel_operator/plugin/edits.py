@@ -15,9 +15,6 @@ from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.text.spans import of, words
 from ots_tunnel_operator.times import timestamp
 
-#: Annotation by which `kubectl rollout restart` restarts the pods of a Deployment; the operator leaves it alone.
-RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
-
 
 class Refused(Exception):
     """An edit that would do nothing, or not what its name says; the text says why and what to do instead."""
@@ -77,7 +74,7 @@ def resume(ott: Ott) -> Edit:
 
 
 def restart(ott: Ott, deployment: Mapping[str, Any] | None, now: float) -> Edit:
-    """Patch of the workers' Deployment that replaces its pods one by one.
+    """Patch of the workers' Deployment that replaces its pods one by one, or starts those that a finding has stopped.
 
     Args:
         deployment: the one of the object's name; None where there is none.
@@ -95,13 +92,18 @@ def restart(ott: Ott, deployment: Mapping[str, Any] | None, now: float) -> Edit:
     if ott.uid not in [owner.get("uid") for owner in owners]:
         raise Refused(f"Deployment {names.deployment_name(ott.name)} does not belong to {place}: it is left alone")
     pods = int((deployment.get("spec") or {}).get("replicas") or 0)
-    if not pods:
+    is_stopped = bool(ott.text("verdict", "attempt"))
+    if not pods and not is_stopped:
         raise Refused(f"{place} wants no worker now (phase {ott.text('phase') or 'unknown'}): nothing to restart")
-    annotations = {RESTARTED_AT: timestamp(now)}
+    annotations = {names.ANNOTATION_RESTARTED_AT: timestamp(now)}
     patch = {
         "metadata": {"uid": deployment["metadata"]["uid"]},
         "spec": {"template": {"metadata": {"annotations": annotations}}},
     }
+    if is_stopped:
+        stopped = ott.text("verdict", "reason")
+        again = f"{place} starts its {of(ott.wanted_workers, 'worker')} again, which {stopped} has stopped."
+        return Edit(patch, (again, "If its cause is still there, the first worker that meets it stops them again."))
     return Edit(
         patch,
         (f"{place} replaces its {of(pods, 'worker')} one by one; each drains first, and nothing is read twice.",),

@@ -4,13 +4,13 @@ Theory of operation
 -------------------
 Thirteen conditions, each from world, assessment and plan alone. The first case of a line that applies decides:
 
-    Ready              plan's problem; suspended; completed (True); plan's wait; 0 replicas; and while workers run:
-                       tunnel unread (Unknown); base data; degradation, but for refused records; channel without an
-                       owner, or of a worker that is gone; lag unknown (Unknown); True
+    Ready              plan's problem; suspended; completed (True); trouble with a pod; plan's wait; 0 replicas; and
+                       while workers run: tunnel unread (Unknown); base data; degradation, but for refused records;
+                       channel without an owner, or of a worker that is gone; lag unknown (Unknown); True
     Progressing        True while new workers wait for their turn, or the plan waits
-    Degraded           True with the plan's problem, else with a degradation (`find_degradation`), else with records
-                       that were left out (`find_refused`)
-    Stalled            True with a problem that needs a human (`STALLED`)
+    Degraded           True with the plan's problem, else with trouble (`find_trouble`), else with a degradation
+                       (`find_degradation`), else with records that were left out (`find_refused`)
+    Stalled            True with a problem or trouble that needs a human (`STALLED`)
     CredentialsValid   False with a problem that names it, of the plan or of what could not be read (as for the next
                        two); True after an answer of source and sink; else Unknown
     SinkReady          False with a problem that names it; True once ensured and while no worker reports an error; False
@@ -43,7 +43,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ots_tunnel.errors import SinkRejected
 from ots_tunnel.model import ChannelStatus, Credentials, Stage
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.secrets import secret_uses
@@ -69,7 +68,7 @@ def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mappi
         "Ready": _ready(world, assessment, plan, degraded),
         "Progressing": _progressing(plan),
         "Degraded": degraded,
-        "Stalled": _stalled(plan),
+        "Stalled": _stalled(assessment, plan),
         "CredentialsValid": _credentials(world, assessment, plan),
         "SinkReady": _sink(world, assessment, plan),
         "TunnelReady": _tunnel(world, assessment, plan),
@@ -83,15 +82,15 @@ def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mappi
 
 
 def _named(kind: str, world: World, assessment: Assessment, plan: Plan) -> ConditionValue | None:
-    """The value of a condition by the first problem that names it: the plan's, the world's, what could not be read, or
-    a verdict that lasts behind another problem.
+    """The value of a condition by the first problem that names it: the plan's, the world's, what could not be read, a
+    verdict that lasts behind another problem, or trouble with a pod.
 
     Unknown where the problem is that nobody could look.
     """
     credentials = world.source_credentials, world.sink_credentials, *world.worker_secrets
     observed = *credentials, world.source, world.destination, world.tunnel
     failures = [item.problem for item in observed if isinstance(item, Failure)]
-    for problem in (plan.problem, assessment.problem, *failures, assessment.verdict):
+    for problem in (plan.problem, assessment.problem, *failures, assessment.verdict, assessment.trouble):
         if problem is not None and kind in problem.conditions:
             return _problem_value(world, problem)
     return None
@@ -111,6 +110,8 @@ def _ready(world: World, assessment: Assessment, plan: Plan, degraded: Condition
         return ConditionValue(False, reason, f"spec.suspend is true: {still or 'nothing is consumed'}")
     if plan.completed:
         return ConditionValue(True, Reason.COMPLETED, "everything that the tunnel had to deliver is delivered")
+    if assessment.trouble is not None and plan.replicas:
+        return ConditionValue(False, assessment.trouble.reason, assessment.trouble.message)
     if plan.wait is not None:
         return ConditionValue(False, plan.wait.reason, plan.wait.message)
     if not plan.replicas:
@@ -148,14 +149,15 @@ def _progressing(plan: Plan) -> ConditionValue:
     return ConditionValue(False, Reason.AS_EXPECTED)
 
 
-def _stalled(plan: Plan) -> ConditionValue:
-    if plan.problem is not None and plan.problem.stalled:
-        return ConditionValue(True, plan.problem.reason, plan.problem.message)
+def _stalled(assessment: Assessment, plan: Plan) -> ConditionValue:
+    problem = plan.problem or assessment.trouble
+    if problem is not None and problem.stalled:
+        return ConditionValue(True, problem.reason, problem.message)
     return ConditionValue(False, Reason.AS_EXPECTED)
 
 
 def _degraded(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
-    problem = plan.problem or assessment.degradation or find_refused(world)
+    problem = plan.problem or assessment.trouble or assessment.degradation or find_refused(world)
     if problem is not None:
         return ConditionValue(True, problem.reason, problem.message)
     return ConditionValue(False, Reason.AS_EXPECTED)
@@ -191,7 +193,7 @@ def _sink(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
     if (errors := find_sink_errors(world)) is not None:
         return ConditionValue(False, errors.reason, errors.message)
     if isinstance(world.destination, Table) and world.resource.is_destination_recorded:
-        if _reports_error(world.pods) or _ended_by_sink(world.pods):
+        if _reports_error(world.pods):
             return ConditionValue(None, Reason.UNKNOWN, "the table is there, and a worker reports an error")
         return ConditionValue(True, Reason.SINK_AVAILABLE)
     if plan.wait is not None and plan.wait.reason is Reason.CREATING_DESTINATION:
@@ -217,11 +219,6 @@ def _reports_error(pods: tuple[Pod, ...]) -> bool:
     """Whether a ready worker reports an error: which side it is about cannot be told."""
     reports = [pod.report for pod in pods if pod.ready and pod.report is not None]
     return any(report.error or any(channel.error for channel in report.channels) for report in reports)
-
-
-def _ended_by_sink(pods: tuple[Pod, ...]) -> bool:
-    """Whether a worker that is not ready ended because its sink refuses writes."""
-    return any(pod.is_alive and not pod.ready and SinkRejected.__name__ in pod.message for pod in pods)
 
 
 def _tunnel(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:

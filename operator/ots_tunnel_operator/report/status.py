@@ -86,7 +86,8 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
 
 def phase(world: World, assessment: Assessment, plan: Plan) -> str:
     """status.phase: a one-word summary for people; programs read the conditions."""
-    if plan.problem is not None and plan.problem.stalled:
+    problem = plan.problem or assessment.trouble
+    if problem is not None and problem.stalled:
         return "Failed"
     if world.resource.spec.suspend:
         return "Suspended"
@@ -147,7 +148,9 @@ def _channels(world: World, plan: Plan, pods: tuple[Pod, ...]) -> Status | None:
     if not isinstance(world.tunnel, Tunnel) or not is_initialised(world.tunnel.description):
         return None
     counts = count_channels(world.tunnel.description)
-    owned = [_held(pod) for pod in pods if pod.ready and pod.report is not None]
+    ready = [pod for pod in pods if pod.ready]
+    # the fewest and the most are those of all workers: one that cannot be asked may have either
+    owned = [_held(pod) for pod in ready] if all(pod.report is not None for pod in ready) else []
     status: Status = {
         "total": counts.total,
         "base": counts.base,

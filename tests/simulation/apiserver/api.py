@@ -132,6 +132,8 @@ class Api:
             # one that does not exist is created whatever version the manifest names
             self._check_version(body, live)
         result = applied(live, wanted, self._manager(request), force=force)
+        if request.query.get("dryRun"):
+            return admitted(result, self.definition)
         return self._stored(place, live, result)
 
     def _changed(

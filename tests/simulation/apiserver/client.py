@@ -125,6 +125,13 @@ class ModelCluster:
         query = {"fieldManager": FIELD_MANAGER, "force": "true"}
         return await self._call(Request("PATCH", path, manifest, query, APPLY))
 
+    async def try_apply(self, manifest: Manifest) -> None:
+        """See `Cluster.try_apply`."""
+        metadata = manifest["metadata"]
+        path = kind_of(manifest).path(metadata["namespace"], metadata["name"])
+        query = {"fieldManager": FIELD_MANAGER, "force": "true", "dryRun": "All"}
+        await self._call(Request("PATCH", path, manifest, query, APPLY))
+
     async def patch(self, kind: Kind, namespace: str, name: str, change: Manifest, subresource: str = "") -> Manifest:
         """See `Cluster.patch`."""
         path = kind.path(namespace, name, subresource)

@@ -95,6 +95,18 @@ async def first_applies(kube: Kube) -> list[Any]:
     return found
 
 
+async def dry_runs(kube: Kube) -> list[Any]:
+    """A dry run of an apply creates and changes nothing."""
+    await kube.try_apply(config_map(a="1"))
+    missing = await kube.get(CONFIG_MAP, NAMESPACE, "settings")
+    applied = await kube.apply(config_map(a="1"))
+    await kube.try_apply(config_map(a="2"))
+    found = await kube.get(CONFIG_MAP, NAMESPACE, "settings")
+    assert found is not None
+    await kube.delete(CONFIG_MAP, NAMESPACE, "settings")
+    return [missing, _plain(found), found["metadata"]["resourceVersion"] == applied["metadata"]["resourceVersion"]]
+
+
 async def immutable(kube: Kube) -> list[Any]:
     """Data of an immutable ConfigMap stays, its labels may change."""
     await kube.create(CONFIG_MAP, config_map(a="1") | {"immutable": True})
@@ -126,7 +138,7 @@ async def status_and_finalizers(kube: Kube) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "steps", [apply_and_take_back, two_writers, versions, first_applies, immutable, status_and_finalizers]
+    "steps", [apply_and_take_back, two_writers, versions, first_applies, dry_runs, immutable, status_and_finalizers]
 )
 async def test_same_answers(api_server: ApiServer, monkeypatch: pytest.MonkeyPatch, steps: Any) -> None:
     monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig))

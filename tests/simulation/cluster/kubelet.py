@@ -2,10 +2,11 @@
 
 Theory of operation
 -------------------
-One task per pod. It waits until the pod's Secrets and ConfigMaps exist, starts the process, and from then on writes the
-pod's status when something changed. A process that ends is started again after 10 s, doubled up to 5 minutes
-(CrashLoopBackOff). A deletion sends SIGTERM; the process has its grace period, then it is killed, and only then the pod
-object goes. A node that is lost takes its processes with it and leaves the pod objects standing for a while.
+One task per pod. It waits until the pod's Secrets and ConfigMaps exist and its image can be fetched, starts the
+process, and from then on writes the pod's status when something changed. A process that ends is started again after
+10 s, doubled up to 5 minutes (CrashLoopBackOff). A deletion sends SIGTERM; the process has its grace period, then it is
+killed, and only then the pod object goes. A node that is lost takes its processes with it and leaves the pod objects
+standing for a while.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ BACKOFF_MAX_SECONDS = 300.0
 #: Seconds between two looks for a missing Secret or ConfigMap.
 MOUNT_SECONDS = 5.0
 KILLED = 137
+#: Seconds for which a failed pull is shown as that, before the pause until the next one is.
+PULL_SECONDS = 5.0
 
 Start = Callable[[Manifest, str], Process]
 
@@ -64,6 +67,8 @@ class Kubelet:
         self._addresses = 0
         self.processes: dict[str, Process] = {}
         """Running processes by the address of their pod."""
+        self.unfetchable: set[str] = set()
+        """Images that no registry has."""
         before = api.store.listener
 
         def follow(event: Event) -> None:
@@ -102,7 +107,7 @@ class Kubelet:
                 if await _happened(leaving, MOUNT_SECONDS):
                     return
                 pod = self._api.store.read(key)
-            if pod is None:
+            if pod is None or not await self._pulled(key, pod, view, leaving):
                 return
             self._addresses += 1
             address = f"10.1.{self._addresses // 250}.{self._addresses % 250 + 1}"
@@ -115,9 +120,23 @@ class Kubelet:
             if found is not None and found["metadata"]["uid"] == uid and found["metadata"].get("deletionTimestamp"):
                 self._api.finalize(key)
 
+    async def _pulled(self, key: Key, pod: Manifest, view: PodView, leaving: asyncio.Event) -> bool:
+        """Wait until the image can be fetched, with growing pauses; False where the pod is to go before."""
+        image, pause = pod["spec"]["containers"][0].get("image", ""), BACKOFF_SECONDS
+        while image in self.unfetchable:
+            self._show(key, replace(view, waiting="ErrImagePull", words=f"failed to pull {image}: not found"))
+            if await _happened(leaving, PULL_SECONDS):
+                return False
+            self._show(key, replace(view, waiting="ImagePullBackOff", words=f'Back-off pulling image "{image}"'))
+            if await _happened(leaving, pause):
+                return False
+            pause = min(2 * pause, BACKOFF_MAX_SECONDS)
+        return True
+
     async def _restart_forever(self, key: Key, pod: Manifest, view: PodView, leaving: asyncio.Event) -> None:
         pause = BACKOFF_SECONDS
         while True:
+            view = replace(view, started=self._clock())
             self._show(key, view)
             view = await self._run(key, pod, view, leaving)
             if leaving.is_set():

@@ -37,13 +37,19 @@ class PodView:
     restarts: int = 0
     waiting: str = "ContainerCreating"
     """Why the container waits; empty while it runs."""
+    words: str = ""
+    """What the kubelet says about that."""
+    started: float = 0.0
+    """Since when it runs, or ran."""
     last: Ended | None = None
 
 
 def status_of(view: PodView) -> dict[str, Any]:
     """The status of a pod with one container."""
     container: dict[str, Any] = {"name": CONTAINER, "restartCount": view.restarts, "ready": view.ready}
-    container["state"] = {"waiting": {"reason": view.waiting}} if view.waiting else {"running": {}}
+    words = {"message": view.words} if view.words else {}
+    running = {"running": {"startedAt": _text(view.started)}}
+    container["state"] = {"waiting": {"reason": view.waiting} | words} if view.waiting else running
     if view.last is not None:
         container["lastState"] = {"terminated": view.last.state}
     ready: Mapping[str, Any] = {

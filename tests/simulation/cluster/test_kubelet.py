@@ -51,6 +51,7 @@ class Program:
 @dataclass
 class Cluster:
     api: Api
+    kubelet: Kubelet = field(init=False)
     programs: list[Program] = field(default_factory=list)
 
     def apply(self, replicas: int, image: str = "worker:1") -> None:
@@ -83,7 +84,7 @@ async def running() -> AsyncIterator[Cluster]:
         cluster.programs.append(Program(pod))
         return cluster.programs[-1]
 
-    kubelet = Kubelet(api, clock, start, lambda: 2.0)
+    kubelet = cluster.kubelet = Kubelet(api, clock, start, lambda: 2.0)
     controllers = Controllers(api, Deployments(api, clock, lambda: f"{next(numbers):05}"), lambda: 0.1)
     task = asyncio.create_task(controllers.run())
     try:
@@ -124,6 +125,23 @@ async def test_a_pod_that_ends_is_started_again_after_growing_pauses() -> None:
         assert len(cluster.programs) == 2
         await asyncio.sleep(10)
         assert len(cluster.programs) == 3
+
+
+@pytest.mark.looptime
+async def test_a_pod_whose_image_nobody_has_waits_and_says_so_in_turns() -> None:
+    async with running() as cluster:
+        cluster.kubelet.unfetchable.add("worker:2")
+        cluster.apply(1, "worker:2")
+        seen = []
+        for _ in range(12):
+            await asyncio.sleep(3)
+            (container,) = cluster.pods()[0]["status"]["containerStatuses"]
+            seen.append(container["state"]["waiting"]["reason"])
+        assert set(seen[1:]) == {"ErrImagePull", "ImagePullBackOff"}
+        cluster.kubelet.unfetchable.clear()
+        await asyncio.sleep(60)
+        assert cluster.status()["readyReplicas"] == 1
+        assert "startedAt" in cluster.pods()[0]["status"]["containerStatuses"][0]["state"]["running"]
 
 
 @pytest.mark.looptime

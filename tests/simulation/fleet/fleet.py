@@ -31,6 +31,7 @@ from tests.simulation.fleet.endings.forestalled import Forestalled
 from tests.simulation.fleet.endings.left_out import LeftOut
 from tests.simulation.fleet.endings.losses import RETENTION_HOURS, Losses
 from tests.simulation.fleet.endings.older_crd import OlderCrd
+from tests.simulation.fleet.endings.pod_trouble import PodTrouble
 from tests.simulation.fleet.endings.resets import Resets
 from tests.simulation.fleet.endings.scaled_down import ScaledDown
 from tests.simulation.fleet.endings.upgraded import Upgraded
@@ -183,15 +184,20 @@ class Fleet(Telling):
 
     def stalled(self) -> str:
         """The reason of the condition Stalled; empty while it is not True."""
+        return self.reason("Stalled")
+
+    def reason(self, kind: str) -> str:
+        """The reason of a condition; empty while it is not True."""
         status = (self.stored() or {}).get("status") or {}
         return next(
-            (
-                one["reason"]
-                for one in status.get("conditions") or ()
-                if one["type"] == "Stalled" and one["status"] == "True"
-            ),
+            (one["reason"] for one in status.get("conditions") or () if (one["type"], one["status"]) == (kind, "True")),
             "",
         )
+
+    @property
+    def starts(self) -> int:
+        """How often a worker's container has been started."""
+        return len(self._started)
 
     def programs(self) -> list[WorkerProgram]:
         """Containers that run."""
@@ -364,6 +370,7 @@ class Fleet(Telling):
         self._end_faults()
         await self._settle()
         await self._stay_quiet()
+        await PodTrouble(self).happen()
         await ScaledDown(self).happen()
         await self.epilogues.replace_tunnel()
         await self.losses.happen()

@@ -116,6 +116,9 @@ class ClusterModel:
         self.calls.append(("apply", kind_of(manifest).plural))
         return self.put(kind_of(manifest), manifest)
 
+    async def try_apply(self, manifest: Manifest) -> None:
+        self.calls.append(("try_apply", kind_of(manifest).plural))
+
     async def patch(self, kind: Kind, namespace: str, name: str, change: Manifest, subresource: str = "") -> Manifest:
         self.calls.append(("patch", kind.plural))
         found = self.objects.get((kind, namespace, name))

@@ -23,6 +23,10 @@ class KubeMemory:
     """(verb, kind, name), in order."""
     refusal: KubeError | None = None
     """Raised by every write."""
+    trials: int = 0
+    """Dry runs."""
+    trial_refusal: KubeError | None = None
+    """Raised by every dry run."""
     _version: int = 0
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
@@ -36,6 +40,11 @@ class KubeMemory:
         entry = {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": _fields(_tracked(manifest))}
         applied = manifest | {"metadata": manifest["metadata"] | {"managedFields": [entry]}}
         return self._store("apply", kind_of(manifest).kind, manifest["metadata"]["name"], applied)
+
+    async def try_apply(self, manifest: Manifest) -> None:
+        self.trials += 1
+        if self.trial_refusal is not None:
+            raise self.trial_refusal
 
     def edit(self, kind: str, name: str, *path: str, value: Any = None) -> None:
         """Change a field as another client does, which takes it from the operator; None removes it."""

@@ -163,6 +163,33 @@ def expired() -> Ott:
     return Ott(found)
 
 
+def refused() -> Ott:
+    """Its sink has refused a record for good, and its workers are stopped."""
+    found = body()
+    value = (
+        "SinkRejected",
+        "pod orders-copy-7d4f-x2x9q: its worker ended with exit code 4 (SinkRejected: too large)",
+    )
+    found["status"] = status(
+        phase="Failed",
+        replicas=0,
+        readyReplicas=0,
+        workers=[],
+        verdict={"reason": value[0], "message": value[1], "attempt": "c4531aa0266d1e3f"},
+        conditions=conditions(Ready=("False", *value), Degraded=("True", *value), Stalled=("True", *value)),
+    )
+    return Ott(found)
+
+
+def in_trouble(reason: str, message: str) -> Ott:
+    """One of its pods is in trouble; the others run."""
+    found = body()
+    found["status"] = status(
+        readyReplicas=2, conditions=conditions(Ready=("False", reason, message), Degraded=("True", reason, message))
+    )
+    return Ott(found)
+
+
 def unreachable() -> Ott:
     """Nobody can look: the figures are old."""
     found = body()

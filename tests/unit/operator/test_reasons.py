@@ -10,7 +10,8 @@ from ots_tunnel_operator.reasons import DESCRIPTIONS, PASSING, STALLED, STOPS_WO
 def test_every_reason_has_a_description_of_one_line() -> None:
     assert list(DESCRIPTIONS) == list(Reason)
     for value, description in DESCRIPTIONS.items():
-        assert re.fullmatch(r"([A-Z][a-z]+)+", value)
+        # OOMKilled is the word of Kubernetes
+        assert re.fullmatch(r"(OOM)?([A-Z][a-z]+)+", value)
         assert description.endswith(".")
         assert "\n" not in description
 

@@ -10,7 +10,7 @@ import pytest
 from ots_tunnel_operator.autoscale.history import Foreign, History
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.loop.reconcile import Reconciler
-from ots_tunnel_operator.loop_cache import LoopCache
+from ots_tunnel_operator.loop_cache import LoopCache, Trial
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER
 from ots_tunnel_operator.observe.observer import Observer
@@ -105,6 +105,7 @@ def test_every_time_keeps_its_distance(back: float) -> None:
     cache.posted, cache.observed_time = {("r", "m"): NOW - 7}, NOW - 8
     cache.absent_since, cache.failing_since = NOW - 9, NOW - 10
     cache.scaling = History(evaluated=NOW - 11, foreign=Foreign(NOW - 12, "kubectl"))
+    cache.trial = Trial("template", NOW - 13, "refused")
 
     cache.keep_time(NOW - back)
 
@@ -113,7 +114,8 @@ def test_every_time_keeps_its_distance(back: float) -> None:
     times += [time or 0.0 for time in (cache.observed_time, cache.absent_since, cache.failing_since)]
     assert cache.scaling.foreign is not None
     times += [cache.scaling.evaluated or 0.0, cache.scaling.foreign.time]
-    assert [NOW - back - time for time in times] == [1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+    times.append(cache.trial.time)
+    assert [NOW - back - time for time in times] == [1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]
     assert (cache.tunnel is None) == bool(back)
 
 

@@ -35,6 +35,11 @@ def logs(ott: Ott, role: str) -> str:
     return kubectl(ott, f"logs -l ots-tunnel.dev/name={ott.name},ots-tunnel.dev/role={role} --prefix --tail=50")
 
 
+def pods(ott: Ott) -> str:
+    """Describe the pods of the object's workers, with their events."""
+    return kubectl(ott, f"describe pods -l ots-tunnel.dev/name={ott.name},ots-tunnel.dev/role=worker")
+
+
 def merge(ott: Ott, patch: str) -> str:
     """Send a merge patch, given as JSON."""
     return kubectl(ott, f"patch ott {ott.name} --type merge -p '{patch}'")

@@ -19,6 +19,8 @@ Remedy = Callable[[Ott], list[Step]]
 
 _START_OVER = "tart over; the reset first says what it writes and loses, and asks:"
 _AFRESH = "tart over: empty the destination, and delete the tunnel; the operator creates another one:"
+#: Default of workers.memoryBudgetBytes, which the API server fills in only where the object has the section.
+_BUDGET_BYTES = 268_435_456
 _CRD = ("kubectl apply --server-side -f crds/",)
 _OPERATOR_LOG = ("kubectl logs -A -l app.kubernetes.io/name=ots-tunnel-operator --prefix --tail=200",)
 
@@ -100,6 +102,30 @@ def _not_empty(ott: Ott) -> list[Step]:
     return [Step(text, (commands.merge(ott, '{"spec":{"sink":{"tablestore":{"onExisting":"Merge"}}}}'),))]
 
 
+def _sink_rejected(ott: Ott) -> list[Step]:
+    text = "Correct what the sink names, or pass such records over; DeadLetter keeps them in delivery.deadLetter:"
+    patch = '{"spec":{"delivery":{"onPermanentError":"Skip"}}}'
+    return [
+        Step(text, (commands.merge(ott, patch),)),
+        Step("After a correction outside of the object, start its workers again:", (commands.own(ott, "restart"),)),
+    ]
+
+
+def _see_pods(text: str) -> Remedy:
+    return lambda ott: [Step(text, (commands.pods(ott),))]
+
+
+def _out_of_memory(ott: Ott) -> list[Step]:
+    workers = ott.spec.get("workers") or {}
+    half = int(workers.get("memoryBudgetBytes", _BUDGET_BYTES)) // 2
+    text = "Give the container more memory in workers.podTemplate, as the message says, or let the worker hold less:"
+    return [
+        Step(
+            text, (commands.edit(ott), commands.merge(ott, f'{{"spec":{{"workers":{{"memoryBudgetBytes":{half}}}}}}}'))
+        )
+    ]
+
+
 def _incompatible(ott: Ott) -> list[Step]:
     text = "Change the options of the destination that the message names"
     if not ott.text("destination", "ensuredTime") and not ott.text("tunnel", "id"):
@@ -150,6 +176,8 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
     Reason.TUNNEL_REPLACED: _replaced,
     Reason.TUNNEL_EXPIRED: _only_start_over,
     Reason.POSSIBLE_GAP: _possible_gap,
+    Reason.SINK_REJECTED: _sink_rejected,
+    Reason.POD_TEMPLATE_REFUSED: _correct("Correct the field of workers.podTemplate that the API server names:"),
     Reason.SPEC_MISMATCH: _see_tunnel("Apply your object with another tunnel name, or delete this tunnel:"),
     Reason.CHECKPOINT_UNREADABLE: _only_start_over,
     Reason.SNAPSHOT_UNKNOWN: _only_start_over,
@@ -192,6 +220,14 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
     Reason.ROLLOUT_STUCK: _logs(
         "Correct what keeps the new worker from becoming ready, or set workers.image. Its log:"
     ),
+    Reason.WORKER_MISCONFIGURED: _correct("Correct the field, the Secret or the mounted file that the worker names:"),
+    Reason.SINK_DENIED: _correct("Correct the sink's credentials or rights, or create the place that it names:"),
+    Reason.IMAGE_PULL_FAILED: _correct("Correct the image, or give the pods imagePullSecrets:"),
+    Reason.CONTAINER_CONFIG_ERROR: _see_pods("Create what the message names, or correct workers.podTemplate:"),
+    Reason.PODS_REFUSED: _see_pods("Correct the quota or the policy that the message names, or workers.podTemplate:"),
+    Reason.UNSCHEDULABLE: _see_pods("Give the nodes room for the pod, or correct workers.podTemplate:"),
+    Reason.OOM_KILLED: _out_of_memory,
+    Reason.EVICTED: _see_pods("Nothing, if it does not come back; see what the nodes lack:"),
     Reason.WORKERS_UNREACHABLE: _logs("Let the operator reach the pods (NetworkPolicy, service mesh). Their log:"),
     Reason.NOT_PROGRESSING: _logs("Check that the worker of the message reaches source and sink. Its log:"),
     Reason.RECORDS_REFUSED: _refused,

@@ -56,6 +56,8 @@ def _person(ott: Ott) -> Iterator[str]:
         yield "You: the operator cannot correct this by itself (see Next)."
     elif degraded.is_true and degraded.reason in _RETRIED:
         yield f"The cause of {degraded.reason} to go away: the operator tries again by itself."
+    elif degraded.is_true and degraded.reason in _OF_PODS:
+        yield f"The cause of {degraded.reason} to go away: Kubernetes tries again by itself."
     elif ott.is_suspended and ott.condition("Suspended").is_true:
         yield "You: spec.suspend is true."
     elif not ott.wanted_workers and ott.conditions and ott.deleted is None:
@@ -88,5 +90,20 @@ _RETRIED = frozenset(
         Reason.SNAPSHOT_RETRYING,
         Reason.SPARK_OPERATOR_MISSING,
         Reason.TUNNEL_INITIALISING,
+    }
+)
+
+#: Problems of pods: the kubelet, the scheduler or the controller of the Deployment tries again.
+_OF_PODS = frozenset(
+    {
+        Reason.WORKERS_FAILING,
+        Reason.WORKER_MISCONFIGURED,
+        Reason.SINK_DENIED,
+        Reason.IMAGE_PULL_FAILED,
+        Reason.CONTAINER_CONFIG_ERROR,
+        Reason.PODS_REFUSED,
+        Reason.UNSCHEDULABLE,
+        Reason.OOM_KILLED,
+        Reason.EVICTED,
     }
 )

@@ -104,6 +104,21 @@ def test_unowned_counts_only_channels_of_the_present_stage() -> None:
     assert (counts.open, counts.terminated, counts.unowned) == (1, 1, 1)
 
 
+@pytest.mark.parametrize(
+    ("others", "unowned"),
+    [
+        ((channel("c2"),), 0),
+        ((channel("c2", ChannelStatus.CLOSING),), 0),
+        ((channel("c2", ChannelStatus.CLOSE, client=""),), 1),
+        ((channel("c2", ChannelStatus.TERMINATED, client=""),), 1),
+        ((channel("c2", ChannelStatus.WAIT, client=""),), 2),
+    ],
+    ids=["read", "moves", "free", "has ended", "new"],
+)
+def test_a_child_that_waits_for_its_parents_is_not_unowned(others: tuple[ChannelInfo, ...], unowned: int) -> None:
+    assert count_channels(description(WAITING, *others)).unowned == unowned
+
+
 def test_percent_is_100_only_when_everything_is_done() -> None:
     found = base_progress(
         description(base("b1", ChannelStatus.TERMINATED, rows=5), base("b2", rows=2), stage=Stage.BASE)

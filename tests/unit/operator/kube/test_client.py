@@ -93,6 +93,7 @@ async def test_every_call_has_its_method_path_and_content_type(server: ApiServer
     await kube.create(CONFIG_MAP, MANIFEST)
     await kube.replace(CONFIG_MAP, MANIFEST)
     await kube.apply(MANIFEST)
+    await kube.try_apply(MANIFEST)
     await kube.patch(CONFIG_MAP, "shop", "c", {"data": None}, "status")
     await kube.delete(CONFIG_MAP, "shop", "c")
 
@@ -100,6 +101,10 @@ async def test_every_call_has_its_method_path_and_content_type(server: ApiServer
         ("POST", PATH, {}, "application/json", MANIFEST),
         ("PUT", f"{PATH}/c", {}, "application/json", MANIFEST),
         ("PATCH", f"{PATH}/c", {**manager, "force": "true"}, "application/apply-patch+yaml", MANIFEST),
+        (
+            *("PATCH", f"{PATH}/c", {**manager, "force": "true", "dryRun": "All"}),
+            *("application/apply-patch+yaml", MANIFEST),
+        ),
         ("PATCH", f"{PATH}/c/status", manager, merge, {"data": None}),
         ("DELETE", f"{PATH}/c", {}, "application/json", options),
     ]

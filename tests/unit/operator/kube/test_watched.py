@@ -136,6 +136,8 @@ async def test_what_was_written_is_read_at_once(model: ClusterModel, watched: Wa
     assert patched["spec"] == {"replicas": 0}
     await cluster.apply(worker("a", "b"))
     assert len(await watched.list(DEPLOYMENT, "shop", f"{names.LABEL_NAME}=b")) == 1
+    await cluster.try_apply(worker("a", "d"))
+    assert len(await watched.list(DEPLOYMENT, "shop", f"{names.LABEL_NAME}=b")) == 1
     await cluster.replace(DEPLOYMENT, worker("a", "c"))
     assert len(await watched.list(DEPLOYMENT, "shop", f"{names.LABEL_NAME}=c")) == 1
 

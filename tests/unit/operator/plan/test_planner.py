@@ -289,7 +289,7 @@ def test_a_tunnel_that_stays_in_its_first_stage_is_reported() -> None:
 def test_workers_with_an_account_of_the_user_get_none() -> None:
     named = {"podTemplate": {"spec": {"serviceAccountName": "mine"}}}
 
-    assert steps(world(resource(recorded(), workers=named))) == [WORKER_OBJECTS[0], *WORKER_OBJECTS[2:]]
+    assert steps(world(resource(recorded(), workers=named))) == ["TryTemplate", WORKER_OBJECTS[0], *WORKER_OBJECTS[2:]]
 
 
 def test_an_operator_without_budgets_applies_none() -> None:

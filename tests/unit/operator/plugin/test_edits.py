@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel_operator.plugin.edits import RESTARTED_AT, Refused, pause, restart, resume
+from ots_tunnel_operator.names import ANNOTATION_RESTARTED_AT
+from ots_tunnel_operator.plugin.edits import Refused, pause, restart, resume
 from ots_tunnel_operator.plugin.ott import Ott
-from tests.support.operator.plugin_objects import NOW, UID, body, deleting, expired, healthy, paused, unseen
+from tests.support.operator.plugin_objects import NOW, UID, body, deleting, expired, healthy, paused, refused, unseen
 
 
 def deployment(owner: str = UID, replicas: int = 3) -> dict[str, Any]:
@@ -71,8 +72,15 @@ def test_a_restart_patches_the_template_of_exactly_this_deployment() -> None:
 
     assert edit.patch == {
         "metadata": {"uid": "d1"},
-        "spec": {"template": {"metadata": {"annotations": {RESTARTED_AT: "2026-11-20T08:15:30Z"}}}},
+        "spec": {"template": {"metadata": {"annotations": {ANNOTATION_RESTARTED_AT: "2026-11-20T08:15:30Z"}}}},
     }
+
+
+def test_a_restart_starts_workers_again_that_a_finding_has_stopped() -> None:
+    edit = restart(refused(), deployment(replicas=0), NOW)
+
+    assert edit.patch == restart(healthy(), deployment(), NOW).patch
+    assert edit.words[0] == "shop/orders-copy starts its 3 workers again, which SinkRejected has stopped."
 
 
 @pytest.mark.parametrize(

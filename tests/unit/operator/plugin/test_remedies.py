@@ -16,7 +16,17 @@ from ots_tunnel_operator.plugin.why.capacity import capacity
 from ots_tunnel_operator.plugin.why.remedies import REMEDIES
 from ots_tunnel_operator.plugin.why.waits import waits_sentences
 from ots_tunnel_operator.reasons import STALLED, Reason
-from tests.support.operator.plugin_objects import NOW, STATES, body, conditions, healthy, late, status
+from tests.support.operator.plugin_objects import (
+    NOW,
+    STATES,
+    body,
+    conditions,
+    healthy,
+    in_trouble,
+    late,
+    refused,
+    status,
+)
 
 
 def commands() -> Iterator[str]:
@@ -189,3 +199,32 @@ def test_a_destination_may_be_dropped_only_before_anything_was_consumed() -> Non
     assert create.text.endswith("drop that table: create it anew.")
     assert "Do not drop the table alone" in keep.text
     assert start_over.commands
+
+
+def test_records_that_are_refused_are_corrected_or_passed_over() -> None:
+    correct, again = steps_for(refused(), Reason.SINK_REJECTED)
+
+    assert "DeadLetter" in correct.text
+    assert '"onPermanentError":"Skip"' in correct.commands[0]
+    assert again.commands == ("kubectl ott restart orders-copy -n shop",)
+
+
+def test_a_worker_without_memory_gets_more_or_holds_less() -> None:
+    (default,) = steps_for(healthy(), Reason.OOM_KILLED)
+    (given,) = steps_for(Ott(body(workers={"memoryBudgetBytes": 1000})), Reason.OOM_KILLED)
+
+    assert '"memoryBudgetBytes":134217728' in default.commands[1]
+    assert '"memoryBudgetBytes":500' in given.commands[1]
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *(Reason.WORKERS_FAILING, Reason.WORKER_MISCONFIGURED, Reason.SINK_DENIED, Reason.IMAGE_PULL_FAILED),
+        *(Reason.CONTAINER_CONFIG_ERROR, Reason.PODS_REFUSED, Reason.UNSCHEDULABLE, Reason.OOM_KILLED, Reason.EVICTED),
+    ],
+)
+def test_trouble_with_a_pod_is_waited_for_by_kubernetes(reason: Reason) -> None:
+    said = waits_sentences(in_trouble(reason, "pod orders-copy-7d4f-x2x9q: no"), NOW, None)
+
+    assert said == [f"The cause of {reason} to go away: Kubernetes tries again by itself."]

@@ -15,6 +15,8 @@ from ots_tunnel_operator.report.condition_rules import decide_conditions
 from ots_tunnel_operator.report.conditions import ConditionValue
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import (
+    Container,
+    ContainerEnd,
     Failure,
     KeptReport,
     Missing,
@@ -269,7 +271,8 @@ def test_a_sink_that_refuses_writes_is_not_called_ready() -> None:
     failing = pod("pod-1", report_channel("c1", error="OTSNoPermissionAccess"))
 
     assert decided("SinkReady", world(pods=(failing,))) == (None, Reason.UNKNOWN)
-    assert decided("SinkReady", world(pods=(FAILING,))) == (None, Reason.UNKNOWN)
+    denied = Container(end=ContainerEnd(4, "Error", "SinkRejected: OTSNoPermissionAccess: no"))
+    assert decided("SinkReady", world(pods=(replace(FAILING, container=denied),))) == (False, Reason.SINK_DENIED)
     assert decided("SinkReady", world(pods=(replace(FAILING, message="OOMKilled"),))) == (True, Reason.SINK_AVAILABLE)
     assert decided("SinkReady", world()) == (True, Reason.SINK_AVAILABLE)
 

@@ -202,6 +202,14 @@ def test_the_time_for_existing_rows_follows_from_the_mean_rate_so_far() -> None:
     assert status_of(copying(10, 100_000))["base"]["etaSeconds"] == 0
 
 
+def test_the_time_left_is_unknown_while_nothing_copies() -> None:
+    stopped = replace(copying(5, 100_000), pods=(pod("pod-1", ready=False),))
+    done = replace(copying(10, 100_000), pods=())
+
+    assert status_of(stopped)["base"] == {"percent": 50, "rows": 0, "done": 5, "total": 10}
+    assert status_of(done)["base"]["etaSeconds"] == 0
+
+
 def test_the_time_for_the_splits_of_a_snapshot_follows_from_its_start() -> None:
     begun = recorded(snapshot={"tunnelId": TUNNEL_ID, "startedTime": timestamp(NOW - 900)})
 
@@ -210,17 +218,20 @@ def test_the_time_for_the_splits_of_a_snapshot_follows_from_its_start() -> None:
     assert status_of(found)["base"] == {"percent": 10, "done": 1, "total": 10, "etaSeconds": 8100}
 
 
-def test_channels_a_worker_are_those_of_the_workers_that_answer() -> None:
+def test_channels_a_worker_are_known_once_every_ready_worker_answers() -> None:
     pods = (
         pod("pod-1", report_channel("c1"), report_channel("c2")),
         pod("pod-2", report_channel("c3"), report_channel("c4", state="CLOSE")),
-        replace(pod("pod-3"), report=None),
+        pod("pod-3", ready=False),
     )
     tunnel = Tunnel(description(*(channel(f"c{number}") for number in range(1, 5))))
 
     channels = status_of(world(tunnel=tunnel, pods=pods))["channels"]
 
     assert (channels["minPerWorker"], channels["maxPerWorker"]) == (1, 2)
+    # one that does not answer may hold the fewest, or the most
+    silent = status_of(world(tunnel=tunnel, pods=(*pods, replace(pod("pod-4"), report=None))))["channels"]
+    assert not {"minPerWorker", "maxPerWorker"} & set(silent)
 
 
 def test_changes_wait_from_the_tunnel_s_creation_on_while_existing_rows_are_copied() -> None:
@@ -258,6 +269,17 @@ def test_one_channel_that_is_known_to_run_out_of_retention_is_enough() -> None:
     assert condition(status_of(found), "Degraded") == ("True", "RetentionAtRisk")
     # the other one may use more
     assert "retentionUsedPercent" not in status_of(found)["lag"]
+
+
+def test_a_child_that_waits_for_a_late_parent_is_no_channel_without_a_worker() -> None:
+    split = Tunnel(description(channel("c1", consumed=NOW - 9), channel("c2", ChannelStatus.WAIT, client="")))
+    late = pod("pod-1", report_channel("c1", caught_up=False, lag_seconds=9))
+
+    found = status_of(world(tunnel=split, pods=(late,)))
+
+    assert found["channels"]["unowned"] == 0
+    assert (condition(found, "Ready"), found["lag"]["seconds"]) == (("True", "Consuming"), 9)
+    assert condition(found, "Rebalancing") == ("False", "Settled")
 
 
 def test_a_report_on_a_returned_channel_does_not_count() -> None:

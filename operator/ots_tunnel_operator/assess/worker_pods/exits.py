@@ -1,0 +1,138 @@
+"""What the end of a worker means, by its exit code and its termination message. Pure.
+
+One row for each exit code of `ots_tunnel.console.exit_codes` that names a cause:
+
+    code  reason                     a restart helps once
+    2     WorkerMisconfigured        a Secret, a mounted file, or the spec is corrected
+    3     ServiceRefused             what the service refuses is corrected
+    4     SinkDenied                keys, rights or the place are corrected; the sink's own code tells
+          SinkRejected             never by itself: the next worker reads the same records
+    10    WorkersFailing             the operator's own look says whether the tunnel is gone
+    11    WorkersFailing             the same of the table
+    12    AuthFailed, AccessDenied   the keys or their rights are corrected
+    13    TunnelExpired              never: the changes are gone
+    14    (PossibleGap)              `assess.gaps` reads it from the same message
+    126 to 128  ContainerConfigError the image has the worker's command
+
+Code 0 is a drain. Every other code, such as 5 and those of signals, may be over with the next start, so that only
+repetition tells (`trouble`). A message that does not name the error of its code is one of another program in the
+container: then the code proves nothing that would stop the workers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ots_tunnel.errors import AuthFailed, TunnelExpired
+from ots_tunnel_operator.assess.worker_pods.sink_codes import refuses_records
+from ots_tunnel_operator.diagnosis import shortened
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.world import ContainerEnd, Pod, Resource
+
+#: Seconds that a container runs, and is ready, until its last end counts as overcome: a worker that is refused connects
+#: first, and is ready for a moment in each of its lives.
+SETTLED_SECONDS = 60.0
+#: Exit codes by which a runtime or shell says that the command cannot be run.
+_NO_COMMAND = frozenset({126, 127, 128})
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What an end means.
+
+    Args:
+        reason: that of the conditions.
+        remedy: what to do, for the end of the message.
+        conditions: condition types that it makes False, in addition to Ready.
+        is_final: whether no restart can help, so that the workers are stopped.
+    """
+
+    reason: Reason
+    remedy: str
+    conditions: tuple[str, ...] = ()
+    is_final: bool = False
+
+
+#: Stands for the command that starts the workers of an object again.
+RESTART = "RESTART"
+#: Stands for the commands that start an object over.
+START_OVER = "STARTOVER"
+_AGAIN = "Kubernetes starts it again after a pause"
+_MISCONFIGURED = Meaning(
+    Reason.WORKER_MISCONFIGURED,
+    f"correct the field, the key of a Secret or the mounted file that it names; {_AGAIN}",
+)
+_SERVICE_REFUSED = Meaning(Reason.SERVICE_REFUSED, f"correct what the service names; {_AGAIN}")
+_SINK_DENIED = Meaning(
+    Reason.SINK_DENIED,
+    f"correct the credentials or the rights of spec.sink, or create the place that it names; {_AGAIN}",
+    ("SinkReady",),
+)
+_SINK_REJECTED = Meaning(
+    Reason.SINK_REJECTED,
+    "no restart can help, so the workers are stopped: correct the destination, or the field of spec.sink or "
+    "spec.delivery that it names, or set spec.delivery.onPermanentError to DeadLetter or Skip; a change of the spec "
+    f"starts them again, and so does {RESTART}",
+    ("SinkReady",),
+    is_final=True,
+)
+_NOT_FOUND = Meaning(Reason.WORKERS_FAILING, f"the operator looks for it, too; {_AGAIN}")
+_AUTH_FAILED = Meaning(
+    Reason.AUTH_FAILED,
+    f"correct the AccessKey in the Secret of spec.source.credentials; {_AGAIN}",
+    ("CredentialsValid",),
+)
+_ACCESS_DENIED = Meaning(
+    Reason.ACCESS_DENIED,
+    f"grant the AccessKey of spec.source.credentials access to tunnel and table in RAM; {_AGAIN}",
+    ("CredentialsValid",),
+)
+_EXPIRED = Meaning(
+    Reason.TUNNEL_EXPIRED,
+    f"no restart can help, so the workers are stopped, and changes that were not delivered are lost: {START_OVER}",
+    ("TunnelReady",),
+    is_final=True,
+)
+_CANNOT_START = Meaning(
+    Reason.CONTAINER_CONFIG_ERROR,
+    "name an image of this release in spec.workers.image, or correct command and mounts in spec.workers.podTemplate",
+)
+
+
+def meaning(end: ContainerEnd) -> Meaning | None:
+    """What an end means; None where the next start may help."""
+    match end.code:
+        case 2:
+            return _MISCONFIGURED
+        case 3:
+            return _SERVICE_REFUSED
+        case 4:
+            return _SINK_REJECTED if refuses_records(end.message) else _SINK_DENIED
+        case 10 | 11:
+            return _NOT_FOUND
+        case 12:
+            return _AUTH_FAILED if end.message.startswith(AuthFailed.__name__) else _ACCESS_DENIED
+        case 13 if end.message.startswith(TunnelExpired.__name__):
+            return _EXPIRED
+        case code if code in _NO_COMMAND:
+            return _CANNOT_START
+    return None
+
+
+def end_problem(pod: Pod, end: ContainerEnd, found: Meaning, of: Resource) -> Problem:
+    """The problem of a worker that has ended; `of` is its object."""
+    remedy = found.remedy.replace(RESTART, f"kubectl ott restart {of.name} -n {of.namespace}")
+    remedy = remedy.replace(START_OVER, of.start_over())
+    words = shortened(end.message) or "no termination message"
+    return Problem(
+        found.reason,
+        f"pod {pod.name}: its worker ended with exit code {end.code} ({words}): {remedy}",
+        found.conditions,
+        stops=found.is_final,
+    )
+
+
+def is_overcome(pod: Pod, now: float, seconds: float = SETTLED_SECONDS) -> bool:
+    """Whether the last end of a container counts no more: it is ready again, and has run for so long."""
+    started = pod.container.started
+    return pod.ready and (started is None or now - started >= seconds)
