@@ -20,6 +20,7 @@ from ots_tunnel_operator.diagnosis import Place, instance_busy, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.reset.record import asked
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.turns.queue import NoTurn, Patience
 from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World
@@ -97,6 +98,7 @@ class TunnelObserver:
         if (
             world.resource.undecided
             or is_recreated(world)
+            or asked(resource.object.metadata.annotations, resource.status) is not None
             or kept.description.tunnel.tunnel_id != recorded
             or not is_initialised(kept.description)
             or awaits_proof(world)

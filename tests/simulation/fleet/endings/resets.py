@@ -58,6 +58,8 @@ class Resets:
         await self._suspend()
         self._write()
         await self._reset(form)
+        if not self._is_done():
+            return
         self._write()
         await self._resume()
 
