@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from ots_tunnel.client.tunnel import TunnelClient
+from ots_tunnel.model import Stage
 from ots_tunnel_operator import names
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, TUNNEL
 from ots_tunnel_operator.loop_cache import LoopCache
@@ -84,6 +85,10 @@ class ResetScene:
         (instance,) = self.scene.emulator.call("state")["instances"]
         return list(instance["tunnels"])
 
+    def others(self, former: str) -> list[dict[str, Any]]:
+        """The tunnels but the former one."""
+        return [tunnel for tunnel in self.tunnels() if tunnel["id"] != former]
+
 
 @asynccontextmanager
 async def opened() -> AsyncIterator[ResetScene]:
@@ -104,6 +109,7 @@ class Death:
         self.writes.append(name)
         self.left -= 1
         if self.left == 0 and self.before:
+            call.close()  # it is never made
             raise asyncio.CancelledError
         answer = await call
         if self.left == 0:
@@ -206,9 +212,10 @@ async def test_killed_at_every_write_it_ends_in_one_new_tunnel(
 
 async def test_the_same_annotation_resets_once() -> None:
     async with opened() as found:
-        await found.begin()
+        former = await found.begin()
         await found.suspend()
         await found.ask("NewBase", existingTunnel="Delete")
+        await found.scene.until(lambda: [tunnel["stage"] for tunnel in found.others(former)] == [Stage.BASE])
         await found.scene.steps(3)
         (first,) = found.tunnels()
         version = (await found.scene.object())["metadata"]["resourceVersion"]
@@ -216,7 +223,7 @@ async def test_the_same_annotation_resets_once() -> None:
         await found.ask("NewBase", existingTunnel="Delete")
         await found.scene.steps(5)
 
-        assert found.tunnels() == [first]
+        assert [tunnel["id"] for tunnel in found.tunnels()] == [first["id"]]
         assert (await found.scene.object())["metadata"]["resourceVersion"] == version
         assert {"ResetStarted", "ResetDone"} <= found.scene.events().keys()
 

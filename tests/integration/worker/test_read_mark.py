@@ -86,7 +86,7 @@ class Fleet:
         for action in planned(seen).actions:
             if isinstance(action, ApplyObject) and action.manifest["kind"] == "ConfigMap":
                 _append(self.documents, action.manifest["data"]["worker.yaml"])
-            elif isinstance(action, ApplyObject):
+            elif isinstance(action, ApplyObject) and action.manifest["kind"] == "Deployment":
                 _append(self.templates, action.manifest["spec"]["template"])
         self.status = reported(seen)
         if self.mounted is not None:
