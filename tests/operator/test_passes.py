@@ -41,7 +41,7 @@ async def test_an_object_becomes_destination_tunnel_and_workers(scene: PassScene
     assert len(scene.stored()["tunnels"]) == 1
     assert status["tunnel"]["createdByOperator"] is True
     assert status["destination"]["createdByOperator"] is True
-    assert len(status["conditions"]) == 13
+    assert len(status["conditions"]) == 11
     assert scene.condition("TunnelReady")[0] == "True"
     assert scene.condition("Ready")[:2] == ("False", "StartingWorkers")
     deployment = scene.read("deployment", "flights-copy")

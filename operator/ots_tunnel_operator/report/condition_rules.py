@@ -20,8 +20,9 @@ Thirteen conditions, each from world, assessment and plan alone. The first case 
                        while it is created or initialises
     WorkersAvailable   True where as many pods are ready as wanted
     Rebalancing        True while a channel is closing or has no living worker, and a worker is ready to take it
-    ScalingActive      False with mode Disabled, while workers are stopped, and once the lag was unknown in three looks;
-                       as it was in the first two; else True (`report.scaling_conditions`)
+    ScalingActive      missing without spec.autoscaling, like the next one; False with mode Disabled, while workers are
+                       stopped, and once the lag was unknown in three looks; as it was in the first two; else True
+                       (`report.scaling_conditions`)
     ScalingLimited     True at maxReplicas, at the number of channels, after a scale-up that did not help, and where
                        another client writes the number
     Suspended          True once suspended, the Deployment is at 0, and every worker and the snapshot's application have
@@ -55,14 +56,14 @@ from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import ConditionValue
 from ots_tunnel_operator.report.refusals import find_refused
-from ots_tunnel_operator.report.scaling_conditions import scaling_active, scaling_limited
+from ots_tunnel_operator.report.scaling_conditions import scaling_conditions
 from ots_tunnel_operator.world import Failure, Missing, Pod, Table, Tunnel, Unread, World
 
 _ORPHANED = "one belongs to a worker that is gone, until spec.workers.heartbeatTimeoutSeconds are over"
 
 
 def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mapping[str, ConditionValue]:
-    """A value for every condition type."""
+    """A value for every condition type that the object has."""
     degraded = _degraded(world, assessment, plan)
     return {
         "Ready": _ready(world, assessment, plan, degraded),
@@ -74,8 +75,7 @@ def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mappi
         "TunnelReady": _tunnel(world, assessment, plan),
         "WorkersAvailable": _workers(world, plan),
         "Rebalancing": _rebalancing(world, plan),
-        "ScalingActive": scaling_active(world, assessment.scaling),
-        "ScalingLimited": scaling_limited(world, assessment.scaling),
+        **scaling_conditions(world, assessment.scaling),
         "Suspended": _suspended(world, assessment),
         "Completed": _completed(world, plan),
     }

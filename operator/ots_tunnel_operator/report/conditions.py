@@ -1,7 +1,8 @@
 """Conditions in the form of metav1.Condition, and the events about their changes. Pure.
 
 Every type is present from the first write on, as Unknown where nothing was observed, so that `kubectl wait` never
-waits for a missing one. `lastTransitionTime` changes only together with `status`.
+waits for a missing one; those of the autoscaler are present once spec.autoscaling is. `lastTransitionTime` changes only
+together with `status`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from ots_tunnel_operator.times import timestamp
 
 #: All types, in the order of the status.
 TYPES: tuple[ConditionType, ...] = get_args(ConditionType)
+
+#: Types that the definition of release 0.1.0 does not have: it refuses a status with one of them as a whole. An object
+#: that is stored under that definition has no spec.autoscaling.
+OF_AUTOSCALING = ("ScalingActive", "ScalingLimited")
 
 #: Longest message that is written, characters, below what the status allows: foreign texts are cut.
 MAX_WRITTEN_MESSAGE = 1024
@@ -34,12 +39,26 @@ class ConditionValue:
 def build(
     values: Mapping[str, ConditionValue], previous: Iterable[Mapping[str, Any]], *, generation: int, now: float
 ) -> list[dict[str, Any]]:
-    """The conditions of a status: all types; the transition time of an unchanged status is kept."""
+    """The conditions of a status; the transition time of an unchanged status is kept.
+
+    Args:
+        values: of all types; those of the autoscaler may be missing, and are then left out.
+        previous: as stored.
+        generation: of the object.
+        now: seconds since 1970.
+    """
     before = {condition.get("type"): condition for condition in previous}
     return [
         _condition(kind, values.get(kind, ConditionValue(None, Reason.UNKNOWN)), before.get(kind), generation, now)
         for kind in TYPES
+        if kind in values or kind not in OF_AUTOSCALING
     ]
+
+
+def present_types(previous: Iterable[Mapping[str, Any]]) -> tuple[ConditionType, ...]:
+    """The types of a status that is written without a look at the spec: of the autoscaler's, those that are stored."""
+    stored = {condition.get("type") for condition in previous}
+    return tuple(kind for kind in TYPES if kind in stored or kind not in OF_AUTOSCALING)
 
 
 def _condition(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ots_tunnel_operator.assess.scaling.scaling import Scaling
 from ots_tunnel_operator.autoscale.limit import Limit
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.report.conditions import ConditionValue
+from ots_tunnel_operator.report.conditions import OF_AUTOSCALING, ConditionValue
 from ots_tunnel_operator.world import World
 
 _BLIND = "the lag is not known: the number of workers stays"
@@ -20,6 +22,14 @@ _LASTING = {
         "slowest channel",
     ),
 }
+
+
+def scaling_conditions(world: World, scaling: Scaling) -> Mapping[str, ConditionValue]:
+    """Both conditions; none where the object never had spec.autoscaling (`report.conditions.OF_AUTOSCALING`)."""
+    stored = {item.get("type") for item in world.resource.status.get("conditions") or ()}
+    if world.resource.spec.autoscaling is None and stored.isdisjoint(OF_AUTOSCALING):
+        return {}
+    return {"ScalingActive": scaling_active(world, scaling), "ScalingLimited": scaling_limited(world, scaling)}
 
 
 def scaling_active(world: World, scaling: Scaling) -> ConditionValue:

@@ -23,7 +23,7 @@ from typing import Any
 
 from ots_tunnel_operator.assess.verdict import recorded_verdict
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.report.conditions import TYPES, ConditionValue, build
+from ots_tunnel_operator.report.conditions import ConditionValue, build, present_types
 from ots_tunnel_operator.times import timestamp
 
 #: What stays in the status of an object that is being deleted.
@@ -48,7 +48,7 @@ def unobserved_status(
         now: seconds since 1970.
     """
     unknown = ConditionValue(None, problem.reason, "the last pass could not observe it")
-    values: dict[str, ConditionValue] = dict.fromkeys(TYPES, unknown)
+    values: dict[str, ConditionValue] = dict.fromkeys(present_types(before.get("conditions") or ()), unknown)
     values["Ready"] = ConditionValue(None, problem.reason, problem.message)
     values |= _lasting(before)
     if problem.stalled:
@@ -71,7 +71,7 @@ def deleting_status(before: Mapping[str, Any], waiting: str, *, generation: int,
     """
     message = f"the object is being deleted: {waiting}" if waiting else "the object is being deleted"
     unknown = ConditionValue(None, Reason.DELETING, "nobody looks at it while the object is being deleted")
-    values: dict[str, ConditionValue] = dict.fromkeys(TYPES, unknown)
+    values: dict[str, ConditionValue] = dict.fromkeys(present_types(before.get("conditions") or ()), unknown)
     values["Ready"] = ConditionValue(False, Reason.DELETING, message)
     values["Progressing"] = ConditionValue(True, Reason.DELETING, message)
     values |= _lasting(before)

@@ -6,7 +6,15 @@ import pytest
 
 from ots_tunnel_operator.api.status import Condition
 from ots_tunnel_operator.reasons import STALLED, STOPS_WORKERS, Reason
-from ots_tunnel_operator.report.conditions import TYPES, ConditionValue, Notice, build, notices, record_notices
+from ots_tunnel_operator.report.conditions import (
+    OF_AUTOSCALING,
+    TYPES,
+    ConditionValue,
+    Notice,
+    build,
+    notices,
+    record_notices,
+)
 from tests.support.operator.worlds import NOW
 
 READY = {"Ready": ConditionValue(True, Reason.CONSUMING)}
@@ -19,7 +27,7 @@ LATE = {
 def test_every_type_is_there_from_the_first_write_on() -> None:
     found = build({}, (), generation=1, now=NOW)
 
-    assert [condition["type"] for condition in found] == list(TYPES)
+    assert [condition["type"] for condition in found] == [kind for kind in TYPES if kind not in OF_AUTOSCALING]
     assert {condition["status"] for condition in found} == {"Unknown"}
     for condition in found:
         Condition.model_validate(condition)

@@ -9,16 +9,21 @@ import pytest
 
 from ots_tunnel_operator.api.status import TunnelObjectStatus
 from ots_tunnel_operator.autoscale.history import History
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import Notice, notices, record_notices
 from ots_tunnel_operator.report.status_change import is_different, is_urgent
+from ots_tunnel_operator.report.unobserved import deleting_status, unobserved_status
 from ots_tunnel_operator.world import Unread, World
 from tests.support.operator.scaled_worlds import by_auto, looked, scaled
-from tests.support.operator.worlds import NOW, planned, reported, world
+from tests.support.operator.worlds import NOW, planned, recorded, reported, resource, world
 
 
 def value(status: dict[str, Any], kind: str) -> tuple[str, str]:
     found = next(item for item in status["conditions"] if item["type"] == kind)
     return found["status"], found["reason"]
+
+
+UNSEEN = Problem(Reason.INTERNAL_ERROR, "nobody looked")
 
 
 def with_condition(of: World, kind: str, status: str) -> World:
@@ -35,12 +40,29 @@ def test_the_status_has_what_the_definition_has() -> None:
     assert status["autoscaling"]["limitedBy"] == "None"
 
 
-def test_without_autoscaling_the_conditions_say_so() -> None:
+def test_without_autoscaling_the_definition_of_the_last_release_takes_the_status() -> None:
+    """It knows neither condition, and refuses the whole status where it finds one."""
     status = reported(world())
 
     assert status["autoscaling"] == {"desiredReplicas": 1}
+    assert {item["type"] for item in status["conditions"]}.isdisjoint({"ScalingActive", "ScalingLimited"})
+    for later in (
+        unobserved_status(status, UNSEEN, generation=1, observed=None, now=NOW),
+        deleting_status(status, "", generation=1, now=NOW),
+    ):
+        assert {item["type"] for item in later["conditions"]}.isdisjoint({"ScalingActive", "ScalingLimited"})
+
+
+@pytest.mark.parametrize(
+    "of", [world(resource(recorded(), autoscaling={})), with_condition(world(), "ScalingActive", "True")]
+)
+def test_a_disabled_autoscaler_says_so_and_so_does_one_that_was_removed(of: World) -> None:
+    status = reported(of)
+
     assert value(status, "ScalingActive") == ("False", "ScalingDisabled")
     assert value(status, "ScalingLimited") == ("False", "AsExpected")
+    unseen = unobserved_status(status, UNSEEN, generation=1, observed=None, now=NOW)
+    assert value(unseen, "ScalingActive") == ("Unknown", UNSEEN.reason)
 
 
 def test_with_figures_it_is_active() -> None:
