@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel_operator.plan.actions import ScaleDown
+from ots_tunnel_operator.plan.actions import ApplyObject, ScaleDown
+from ots_tunnel_operator.plan.workers import consume
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import Failure, Missing, Unread, World
-from tests.support.operator.worlds import deployment, planned, recorded, reported, resource, world
+from tests.support.operator.worlds import SETTINGS, assessed, deployment, planned, recorded, reported, resource, world
 
 #: A place for files without a volume: the worker's document alone cannot tell.
 NO_VOLUME: dict[str, Any] = {"sink": {"files": {"url": "file:///data/orders"}}}
@@ -74,3 +75,14 @@ def test_an_invalid_spec_that_a_look_finds_is_not_rolled_out_behind_another_prob
 
     assert found.problem == WRONG_ENDPOINT.problem
     assert found.actions == ()
+
+
+def test_workers_are_not_rendered_from_a_document_that_none_takes() -> None:
+    """The check of the spec finds it before; what renders does not rely on that."""
+    of = edited(EMPTY_RANGE)
+
+    found = consume(of, assessed(of), SETTINGS, None)
+
+    assert found.problem is not None
+    assert found.problem.reason is Reason.INVALID_SPEC
+    assert not any(isinstance(action, ApplyObject) for action in found.actions)

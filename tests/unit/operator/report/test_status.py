@@ -204,9 +204,11 @@ def test_the_time_for_existing_rows_follows_from_the_mean_rate_so_far() -> None:
 
 def test_the_time_left_is_unknown_while_nothing_copies() -> None:
     stopped = replace(copying(5, 100_000), pods=(pod("pod-1", ready=False),))
+    suspended = replace(copying(5, 100_000), resource=resource(recorded(), suspend=True))
     done = replace(copying(10, 100_000), pods=())
 
-    assert status_of(stopped)["base"] == {"percent": 50, "rows": 0, "done": 5, "total": 10}
+    for found in (stopped, suspended):
+        assert status_of(found)["base"] == {"percent": 50, "rows": 0, "done": 5, "total": 10}
     assert status_of(done)["base"]["etaSeconds"] == 0
 
 
