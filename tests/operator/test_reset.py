@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.model import Stage
+from ots_tunnel.model import Action, Stage
+from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.tables import RowWrite
 from ots_tunnel_operator import names
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, TUNNEL
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.times import timestamp
-from tests.operator.scenes.model_scene import NAME, ModelScene, open_model_scene
-from tests.operator.scenes.pass_scene import KEYS
+from tests.operator.scenes.model_scene import COPY, NAME, ModelScene, open_model_scene
+from tests.operator.scenes.pass_scene import KEYS, table_admin
 
 #: Most writes of one reset.
 WRITES = 30
@@ -226,6 +228,23 @@ async def test_the_same_annotation_resets_once() -> None:
         assert [tunnel["id"] for tunnel in found.tunnels()] == [first["id"]]
         assert (await found.scene.object())["metadata"]["resourceVersion"] == version
         assert {"ResetStarted", "ResetDone"} <= found.scene.events().keys()
+
+
+async def test_a_destination_that_was_empty_once_is_looked_at_again() -> None:
+    """Its description is kept for a while, but not that it was empty before the workers wrote."""
+    async with opened() as found:
+        former = await found.begin()
+        await found.scene.steps(2)
+        admin = table_admin(found.scene.emulator)
+        admin.write(COPY, [RowWrite(Action.PUT, (("pk", "k1"),), (Column("a", 1),))])
+        admin.close()
+        await found.suspend()
+        await found.ask("NewBase", existingTunnel="Delete")
+        await found.scene.until(lambda: bool(found.others(former)))
+        await found.scene.steps(3)
+
+        assert (await found.reset())["state"] == "Done"
+        assert (await found.scene.status())["lost"]["what"] == "Deletions"
 
 
 async def test_the_spec_stays_and_the_object_goes_on_with_its_next_tunnel() -> None:

@@ -23,6 +23,7 @@ from ots_tunnel_operator.kube.cluster import Reader
 from ots_tunnel_operator.kube.kinds import SECRET
 from ots_tunnel_operator.loop_cache import LoopCache, Side
 from ots_tunnel_operator.observe.access_key import read_credentials
+from ots_tunnel_operator.reset.record import asked, running
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.turns.queue import NoTurn, Patience
 from ots_tunnel_operator.world import Failure, Missing, Table, Unread, World
@@ -114,7 +115,8 @@ class SidesObserver:
         except CALL_ERRORS as error:
             side.forget()
             return SideView(credentials, Failure(service_problem(error, place)))
-        side.table, side.table_name = table, spec.table
+        # whether it is empty holds for this look alone
+        side.table, side.table_name = replace(table, empty=None), spec.table
         side.table_time = side.look_time = world.now
         return SideView(credentials, table)
 
@@ -184,4 +186,6 @@ def table_schema(found: TableDescription) -> TableSchema:
 
 def _depends_on_tables(world: World) -> bool:
     """Whether a decision depends on what the tables hold now."""
-    return world.resource.undecided or was_behind(world.resource)
+    resource = world.resource
+    is_reset = running(resource.status) or asked(resource.object.metadata.annotations, resource.status)
+    return resource.undecided or was_behind(resource) or is_reset is not None
