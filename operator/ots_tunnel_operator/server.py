@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from typing import Self
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -71,13 +71,12 @@ class Health:
         return f"no pass has observed its object for {failing:.0f} s" if failing > PASS_SECONDS else ""
 
 
-class HealthServer:
-    """Context manager that serves `Health`; port 0 selects a free port."""
+class ServingThread:
+    """Context manager that runs an HTTP server in a thread of its own."""
 
-    def __init__(self, health: Health, host: str, port: int) -> None:
-        self._server = ThreadingHTTPServer((host, port), _handler(health))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, name="health", daemon=True)
+    def __init__(self, server: HTTPServer, name: str) -> None:
+        self._server = server
+        self._thread = threading.Thread(target=server.serve_forever, name=name, daemon=True)
 
     @property
     def port(self) -> int:
@@ -92,6 +91,15 @@ class HealthServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class HealthServer(ServingThread):
+    """Context manager that serves `Health`; port 0 selects a free port."""
+
+    def __init__(self, health: Health, host: str, port: int) -> None:
+        server = ThreadingHTTPServer((host, port), _handler(health))
+        server.daemon_threads = True
+        super().__init__(server, "health")
 
 
 def _handler(health: Health) -> type[BaseHTTPRequestHandler]:

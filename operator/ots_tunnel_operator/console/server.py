@@ -13,10 +13,11 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from ots_tunnel_operator.console.console import Console, StandsStill
+from ots_tunnel_operator.server import ServingThread
 
 #: Requests that are answered at once; a further connection is closed, so that readers cannot use up the process.
 MOST_REQUESTS = 16
@@ -47,30 +48,15 @@ _FILES = {
 _JSON = "application/json"
 
 
-class ConsoleServer:
+class ConsoleServer(ServingThread):
     """Context manager that serves a `Console`; port 0 selects a free port.
 
     On a loopback address only requests that name it so are answered.
     """
 
     def __init__(self, console: Console, host: str, port: int) -> None:
-        self._server = _Server((host, port), _handler(console, is_local=is_loopback(host)))
+        super().__init__(_Server((host, port), _handler(console, is_local=is_loopback(host))), "console")
         console.port = self.port
-        self._thread = threading.Thread(target=self._server.serve_forever, name="console", daemon=True)
-
-    @property
-    def port(self) -> int:
-        """Port that the server listens on."""
-        return int(self._server.server_address[1])
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
 
 class _Server(ThreadingHTTPServer):
