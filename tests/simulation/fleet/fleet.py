@@ -359,17 +359,7 @@ class Fleet(Telling):
     # The story
 
     async def tell(self) -> None:
-        scenario = self.scenario
-        self._prepare()
-        self._controlling = asyncio.create_task(self.controllers.run())
-        looking = asyncio.create_task(self._look())
-        self.operator.start()
-        for act in scenario.acts:
-            self.loop.after(act.at, happen, self, act)
-        await self._write(scenario.length)
-        self._end_faults()
-        await self._settle()
-        await self._stay_quiet()
+        looking = await self._come_to_rest()
         await PodTrouble(self).happen()
         await ScaledDown(self).happen()
         await self.epilogues.replace_tunnel()
@@ -391,6 +381,21 @@ class Fleet(Telling):
         await self.epilogues.keep_off()
         self.stop_controllers()
         await OlderCrd(self).happen()
+
+    async def _come_to_rest(self) -> asyncio.Task[None]:
+        """Everything up to the rest after the last act; the task that goes on looking at the object."""
+        scenario = self.scenario
+        self._prepare()
+        self._controlling = asyncio.create_task(self.controllers.run())
+        looking = asyncio.create_task(self._look())
+        self.operator.start()
+        for act in scenario.acts:
+            self.loop.after(act.at, happen, self, act)
+        await self._write(scenario.length)
+        self._end_faults()
+        await self._settle()
+        await self._stay_quiet()
+        return looking
 
     def stop_controllers(self) -> None:
         """From now on nobody makes or ends pods."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import ClassVar
 
-from tests.simulation.fleet.acts import Kind, happen
+from tests.simulation.fleet.acts import Kind
 from tests.simulation.fleet.fleet import Fleet
 from tests.simulation.fleet.reports import Reports
 from tests.simulation.replicas.acts import REPLICA_KINDS
@@ -40,17 +39,7 @@ class ReplicatedFleet(Fleet):
         return self.loop.now if self.fates.lost else max(self.fates.busy_until, self.late_events_until)
 
     async def tell(self) -> None:
-        scenario = self.scenario
-        self._prepare()
-        self._controlling = asyncio.create_task(self.controllers.run())
-        looking = asyncio.create_task(self._look())
-        self.operator.start()
-        for act in scenario.acts:
-            self.loop.after(act.at, happen, self, act)
-        await self._write(scenario.length)
-        self._end_faults()
-        await self._settle()
-        await self._stay_quiet()
+        looking = await self._come_to_rest()
         looking.cancel()
         await self._delete()
         self.stop_controllers()
