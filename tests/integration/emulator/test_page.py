@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from html import unescape
 from pathlib import Path
@@ -22,21 +21,10 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
 from tests.support.lacking import lack
+from tests.support.programs.browser import PROGRAM, QUIET
 
 REPORTS = Path(__file__).parents[3] / "build" / "reports"
 KEYS = Credentials("test-id", "test-secret")
-BROWSER = shutil.which("chromium")
-QUIET = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-sync",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-dev-shm-usage",
-)
 
 pytestmark = [
     pytest.mark.timeout(120),
@@ -48,13 +36,13 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def chromium() -> None:
     """There is a browser."""
-    if BROWSER is None:
+    if PROGRAM is None:
         lack("browser", "no chromium here: tests/cluster/packages.sh browser installs it")
 
 
 def browse(url: str, folder: Path, *options: str) -> str:
     """The page's elements after its scripts have run for some seconds of virtual time."""
-    command = [str(BROWSER), *QUIET, f"--user-data-dir={folder}", "--virtual-time-budget=4000", *options, url]
+    command = [str(PROGRAM), *QUIET, f"--user-data-dir={folder}", "--virtual-time-budget=4000", *options, url]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
 

@@ -28,9 +28,9 @@ QUIET = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-dev-shm-usage",
-    "--hide-scrollbars",
-    "--remote-debugging-port=0",
 )
+#: For a browser that a test drives.
+DRIVEN = (*QUIET, "--hide-scrollbars", "--remote-debugging-port=0")
 #: Key -> its code for the browser, and the text that it types.
 KEYS = {
     "Tab": ("Tab", 9, ""),
@@ -132,7 +132,7 @@ async def browser_page(folder: Path) -> AsyncIterator[Page]:
         lack("browser", "no chromium here: tests/cluster/packages.sh browser installs it")
     process = await asyncio.create_subprocess_exec(
         PROGRAM,
-        *QUIET,
+        *DRIVEN,
         f"--user-data-dir={folder}",
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
