@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -245,9 +246,9 @@ def test_each_form_is_spelled_out(name: str) -> None:
         ("new base over rows", {"former": ""}, "It forgets tunnel of that name"),
     ],
 )
-def test_words_for_other_sinks_engines_and_starts(name: str, changes: dict[str, object], said: str) -> None:
+def test_words_for_other_sinks_engines_and_starts(name: str, changes: dict[str, Any], said: str) -> None:
     request, facts, *_ = COURSES[name]
-    facts = replace(facts, **changes)  # type: ignore[arg-type]
+    facts = replace(facts, **changes)
     course = decide(request, facts)
 
     assert isinstance(course, Course)
