@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -197,9 +198,13 @@ class Lease:
             async with asyncio.timeout(seconds):
                 found = await kube.get(LEASE, self._namespace, self._name)
                 if found is None:
+                    if self._may_be_held():
+                        return False
                     await kube.create(LEASE, self._manifest({}, None))
                     return True
                 if not self._may_take(found):
+                    # a leader that finds another holder, as after a deletion of the Lease, writes nothing more
+                    self._renewed = -math.inf
                     return False
                 await kube.replace(LEASE, self._manifest(found.get("spec") or {}, found["metadata"]))
                 return True
@@ -209,6 +214,14 @@ class Lease:
             return False
         except TimeoutError:
             return False
+
+    def _may_be_held(self) -> bool:
+        """Whether a Lease that is gone, such as one deleted by hand, may have a holder that still writes.
+
+        That one makes it again with its next renewal, or gives up before the time of its last renewal is over.
+        """
+        version, seen = self._seen
+        return bool(version) and not self.leading.is_set() and time.monotonic() - seen <= LEASE_SECONDS
 
     def _may_take(self, lease: Mapping[str, Any]) -> bool:
         """Whether the lease is our own, released, or unrenewed for its whole duration.

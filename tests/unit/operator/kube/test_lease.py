@@ -30,9 +30,11 @@ class OneLease:
         self.stored: dict[str, Any] | None = None
         self.version = 0
         self.answers = True
+        self.reads = 0
 
     async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
         self._refuse()
+        self.reads += 1
         return self.stored
 
     async def create(self, kind: Kind, manifest: dict[str, Any]) -> None:
@@ -193,6 +195,48 @@ def test_a_leader_that_was_suspended_holds_nothing_and_takes_nothing_back(
 
         assert not first.is_held()
         assert first.lost.wait(10)
+
+
+def test_a_deleted_lease_has_no_second_holder_while_the_first_one_may_write(server: OneLease) -> None:
+    blocked = threading.Event()
+
+    def still() -> float:
+        return 2 * lease_module.STALL_SECONDS if blocked.is_set() else 0.0
+
+    with candidate("first", still) as first:
+        assert first.leading.wait(10)
+        with candidate("second") as second:
+            wait_until(lambda: second.waits_for, 10)
+            blocked.set()
+            server.stored = None
+
+            assert second.leading.wait(10)
+
+            assert not first.is_held()
+
+
+def test_a_deleted_lease_is_made_again_by_its_holder(server: OneLease) -> None:
+    with candidate("first") as first:
+        assert first.leading.wait(10)
+        server.stored = None
+        wait_until(lambda: server.stored, 10)
+
+        assert first.is_held()
+
+
+def test_a_leader_that_finds_another_holder_writes_nothing_more(server: OneLease) -> None:
+    with candidate("first") as first:
+        assert first.leading.wait(10)
+        before = server.reads
+        server.stored = {
+            "metadata": {"name": "operator", "resourceVersion": "other"},
+            "spec": {"holderIdentity": "other", "leaseDurationSeconds": 15},
+        }
+
+        assert first.lost.wait(10)
+
+        assert not first.is_held()
+        assert server.reads - before <= 2  # one may have been under way
 
 
 def test_without_access_to_the_cluster_there_is_no_leader(
