@@ -23,6 +23,18 @@ FURTHER: Sequence[tuple[str, Case]] = (
         ),
     ),
     (
+        # after an upgrade many objects wait for their turn, and work on; one that rolls for so long is told
+        "OtsTunnelNotSettling",
+        Case(
+            {condition("Progressing", "RollingWorkers"): "1x40"},
+            {condition("Progressing", "RolloutWaiting"): "1x40"},
+            "31m",
+            PLACE | {"reason": "RollingWorkers"},
+            "shop/copy has been on its way for half an hour: RollingWorkers",
+            "rollingworkers",
+        ),
+    ),
+    (
         # the share used is unknown for the same cause
         "OtsTunnelRetentionAtRisk",
         Case(

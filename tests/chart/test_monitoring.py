@@ -107,6 +107,13 @@ def test_the_rule_has_the_alerts_and_leads_to_the_runbook(helm: Helm) -> None:
     assert moved == yaml.safe_load(alerts.replace("docs/operations.md", url))
 
 
+def test_the_rule_names_the_operator_where_it_runs(helm: Helm) -> None:
+    objects = rendered(helm, 'namespaceOverride="elsewhere"')
+    home, job = (objects["Service"]["metadata"][key] for key in ("namespace", "name"))
+
+    assert f'absent(ots_tunnel_operator_leader{{namespace="{home}", job="{job}"}})' in str(objects["PrometheusRule"])
+
+
 def test_the_dashboard_is_in_a_config_map_for_the_sidecar(helm: Helm) -> None:
     assert "ConfigMap" not in rendered(helm)
     found = rendered(helm, "metrics.dashboard.enabled=true")["ConfigMap"]
