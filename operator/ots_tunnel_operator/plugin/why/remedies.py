@@ -22,7 +22,7 @@ _AFRESH = "tart over: empty the destination, and delete the tunnel; the operator
 #: Default of workers.memoryBudgetBytes, which the API server fills in only where the object has the section.
 _BUDGET_BYTES = 268_435_456
 _CRD = ("kubectl apply --server-side -f crds/",)
-_OPERATOR_LOG = ("kubectl logs -A -l app.kubernetes.io/name=ots-tunnel-operator --prefix --tail=200",)
+_OPERATOR = "-l app.kubernetes.io/name=ots-tunnel-operator"
 
 
 def _start_over(ott: Ott, first: str = "S", found: Found = Found.RECORDED) -> Step:
@@ -85,6 +85,24 @@ def _see_events(text: str) -> Remedy:
 
 def _fixed(text: str, fixed: tuple[str, ...]) -> Remedy:
     return lambda _: [Step(text, fixed)]
+
+
+def _not_progressing(ott: Ott) -> list[Step]:
+    """A worker stands still, or the copy by Spark, during which there is no worker."""
+    snapshot = ott.status.get("snapshot")
+    if snapshot and snapshot.get("state") != "Completed":
+        text = "See whether the pods of the copy start, and what they log; delete one whose node is lost:"
+        return [Step(text, (commands.events(ott), commands.logs(ott, "snapshot")))]
+    text = "Check that the worker of the message reaches source and sink. Its log:"
+    return [Step(text, (commands.logs(ott, "worker"),))]
+
+
+def _operator_log(ott: Ott) -> list[Step]:
+    """The operator's log, in the namespace of its Lease; without election that is not known."""
+    text = "Read the operator's log, which has the traceback, and report it"
+    if ott.lease is None:
+        return [Step(f"{text}; its pods are:", (f"kubectl get pods -A {_OPERATOR}",))]
+    return [Step(f"{text}:", (f"kubectl -n {ott.lease[0]} logs {_OPERATOR} --prefix --tail=200",))]
 
 
 def _wait(ott: Ott) -> list[Step]:
@@ -200,7 +218,7 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
     Reason.TABLE_NOT_FOUND: _see_events("Create the source table, or apply an object with the right name:"),
     Reason.DESTINATION_NOT_FOUND: _correct("Create the destination, or set createTable to IfMissing:"),
     Reason.API_SERVER_REFUSED: _correct("See workers.podTemplate and spark, and the role of the operator:"),
-    Reason.INTERNAL_ERROR: _fixed("Read the operator's log, which has the traceback, and report it:", _OPERATOR_LOG),
+    Reason.INTERNAL_ERROR: _operator_log,
     Reason.SNAPSHOT_RETRYING: lambda ott: [
         Step("Read the driver's log if it repeats:", (commands.logs(ott, "snapshot"),))
     ],
@@ -229,7 +247,7 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
     Reason.OOM_KILLED: _out_of_memory,
     Reason.EVICTED: _see_pods("Nothing, if it does not come back; see what the nodes lack:"),
     Reason.WORKERS_UNREACHABLE: _logs("Let the operator reach the pods (NetworkPolicy, service mesh). Their log:"),
-    Reason.NOT_PROGRESSING: _logs("Check that the worker of the message reaches source and sink. Its log:"),
+    Reason.NOT_PROGRESSING: _not_progressing,
     Reason.RECORDS_REFUSED: _refused,
     Reason.SINK_ERRORS: _logs("See that the sink runs, and that the workers reach it. Their log:"),
     Reason.CHANNEL_ERRORS: _logs("Read the log of the worker; the channel resumes when it can:"),

@@ -51,7 +51,7 @@ def test_what_waits_for_a_person_says_what_the_person_does(reason: Reason) -> No
 def test_commands_exist_with_these_options(text: str) -> None:
     program, *words = shlex.split(text)
     if program == "kubectl" and words[0] != "ott":
-        assert words[0] in {"apply", "get", "logs"}
+        assert words[0] in {"apply", "get"}
         return
     command: click.Command = worker_command if program == "ots-tunnel" else plugin_command
     words = words[1:] if program == "kubectl" else words
@@ -67,8 +67,40 @@ def test_commands_exist_with_these_options(text: str) -> None:
 def test_commands_name_the_namespace_and_the_object(text: str) -> None:
     words = shlex.split(text)
 
-    assert words[2] == "shop" or "lease" in words
-    assert "orders-copy" in text or "secret" in words or "lease" in words
+    is_operator = "lease" in words or "app.kubernetes.io/name=ots-tunnel-operator" in words
+    assert words[2] == "shop" or is_operator
+    assert "orders-copy" in text or "secret" in words or is_operator
+
+
+@pytest.mark.parametrize(
+    ("claim", "command"),
+    [
+        ({}, "kubectl get pods -A -l app.kubernetes.io/name=ots-tunnel-operator"),
+        (
+            {"ots-tunnel.dev/operator": "ops/ott"},
+            "kubectl -n ops logs -l app.kubernetes.io/name=ots-tunnel-operator --prefix --tail=200",
+        ),
+    ],
+)
+def test_the_log_of_the_operator_is_where_its_lease_is(claim: dict[str, str], command: str) -> None:
+    found = dict(healthy().body)
+    claimed = Ott(found | {"metadata": found["metadata"] | {"annotations": claim}})
+
+    assert steps_for(claimed, Reason.INTERNAL_ERROR)[0].commands == (command,)
+
+
+def test_a_copy_by_spark_that_stands_still_is_looked_for_in_its_own_pods() -> None:
+    found = body(engine__baseData="Spark")
+    found["status"] = status(snapshot={"application": "orders-copy-snapshot", "state": "RUNNING"})
+    (copying,) = steps_for(Ott(found), Reason.NOT_PROGRESSING)
+    found["status"] = status(snapshot={"application": "orders-copy-snapshot", "state": "Completed"})
+    (following,) = steps_for(Ott(found), Reason.NOT_PROGRESSING)
+
+    assert copying.commands == (
+        "kubectl ott events orders-copy -n shop",
+        "kubectl -n shop logs -l ots-tunnel.dev/name=orders-copy,ots-tunnel.dev/role=snapshot --prefix --tail=50",
+    )
+    assert "role=worker" in following.commands[0]
 
 
 def test_a_tunnel_that_is_gone_is_not_deleted_again() -> None:
