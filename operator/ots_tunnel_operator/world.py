@@ -19,6 +19,7 @@ from ots_tunnel_operator.api.source import StreamWindow, TunnelKind
 from ots_tunnel_operator.autoscale.history import History
 from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.reset.facts import Found
+from ots_tunnel_operator.reset.record import running
 from ots_tunnel_operator.reset.way_out import Way
 
 #: Phases of a pod whose processes have all ended; every other phase, Unknown included, counts as alive.
@@ -141,16 +142,18 @@ class Resource:
         """What to type to start over, for messages; `found` is the tunnel that has the name."""
         source, recorded = self.spec.source, self.recorded_tunnel
         needs_none = self.spec.wire_type is None
+        # a reset under way has made its tunnel's predecessor go
+        is_forgotten = running(self.status) is not None and not recorded.get("id")
         way = Way(
             namespace=self.namespace,
             name=self.name,
             kind=source.tunnel.type,
             table=source.table,
             tunnel=source.tunnel.name,
-            is_used=bool(self.recorded_snapshot if needs_none else recorded.get("id")),
+            is_used=bool(self.recorded_snapshot if needs_none else recorded.get("id") or is_forgotten),
             is_ours=recorded.get("createdByOperator") is True,
         )
-        return way.words(Found.GONE if needs_none else found)
+        return way.words(Found.GONE if needs_none or is_forgotten else found)
 
     @property
     def is_destination_recorded(self) -> bool:

@@ -230,6 +230,25 @@ async def test_the_same_annotation_resets_once() -> None:
         assert {"ResetStarted", "ResetDone"} <= found.scene.events().keys()
 
 
+async def test_an_annotation_that_gitops_puts_back_resets_nothing() -> None:
+    async with opened() as found:
+        await found.begin()
+        await found.suspend()
+        for token in ("of-git", "by-hand"):
+            former = (await found.scene.status())["tunnel"]["id"]
+            await found.ask("NewBase", token, existingTunnel="Delete")
+            await found.scene.until(lambda of=former: [tunnel["stage"] for tunnel in found.others(of)] == [Stage.BASE])
+            await found.scene.steps(3)
+        (last,) = found.tunnels()
+        version = (await found.scene.object())["metadata"]["resourceVersion"]
+
+        await found.ask("NewBase", "of-git", existingTunnel="Delete")
+        await found.scene.steps(4)
+
+        assert [tunnel["id"] for tunnel in found.tunnels()] == [last["id"]]
+        assert (await found.scene.object())["metadata"]["resourceVersion"] == str(int(version) + 1)
+
+
 async def test_a_destination_that_was_empty_once_is_looked_at_again() -> None:
     """Its description is kept for a while, but not that it was empty before the workers wrote."""
     async with opened() as found:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from ots_tunnel_operator.api.autoscaling import AutoscalingStatus
 from ots_tunnel_operator.api.schema import ApiModel, Count, LargeCount, Time, list_map
+from ots_tunnel_operator.reset.record import MAX_TOKENS
 
 Phase = Literal["Pending", "Preparing", "BaseData", "Streaming", "Completed", "Suspended", "Failed"]
 #: All types, in the order of the status (docs/architecture.md 6.3).
@@ -41,6 +42,7 @@ MAX_WORKERS = 100
 MAX_CONDITION_MESSAGE = 4096
 
 Text = Annotated[str, Field(max_length=512)]
+ResetToken = Annotated[str, Field(max_length=64)]
 
 
 class Condition(ApiModel):
@@ -243,7 +245,7 @@ class RefusedStatus(ApiModel):
 class ResetStatus(ApiModel):
     """The last reset that was asked for by the annotation `ots-tunnel.dev/reset`."""
 
-    token: Annotated[str, Field(max_length=64)] | None = None
+    token: ResetToken | None = None
     """Token of the request, which is not acted on again."""
     form: Literal["NewTunnel", "Rewind", "NewBase"] | None = None
     """What it begins with: changes from then on, changes again from an earlier time, or existing rows again."""
@@ -265,6 +267,8 @@ class ResetStatus(ApiModel):
     """Id of the tunnel that replaces it."""
     message: Annotated[str, Field(max_length=MAX_CONDITION_MESSAGE)] = ""
     """What it does, writes and loses, or why it was refused."""
+    earlier_tokens: Annotated[tuple[ResetToken, ...], Field(max_length=MAX_TOKENS)] | None = None
+    """Tokens of the requests before, at most 32; none of them is acted on again."""
 
 
 class LostStatus(ApiModel):

@@ -29,6 +29,8 @@ def find_adoption_problem(world: World, snapshot: Snapshot) -> Problem | None:
     """A problem of going on with a copy, or resuming a tunnel, that was begun before (docs/architecture.md 3.2)."""
     if (lost := _lost_copy(world, snapshot)) is not None:
         return lost
+    if (lost := _lost_base(world)) is not None:
+        return lost
     if not isinstance(world.tunnel, Tunnel):
         return None
     spec = world.resource.spec
@@ -75,6 +77,24 @@ def _behind(world: World) -> str:
 
 def _anew(world: World) -> str:
     return f"is another one than before: it was dropped, and created again at {creation_text(world.destination)}"
+
+
+def _lost_base(world: World) -> Problem | None:
+    """The table with the existing rows is gone, and the tunnel that a reset has made brings changes alone.
+
+    The tunnel need not have moved: nothing will ever copy these rows again.
+    """
+    resource, sink = world.resource, world.resource.spec.sink.tablestore
+    if not resource.is_without_base or resource.spec.source.tunnel.type == "Stream" or sink is None:
+        return None
+    if not (behind := _behind(world)):
+        return None
+    return Problem(
+        Reason.DESTINATION_BEHIND_TUNNEL,
+        f"spec.sink.tablestore.table {sink.table!r} {behind}, but since its last reset this object copies changes "
+        f"alone, so existing rows would be missing: {resource.start_over()}",
+        ("SinkReady",),
+    )
 
 
 def _lost_copy(world: World, snapshot: Snapshot) -> Problem | None:

@@ -20,10 +20,13 @@ two of its steps. The spec stays as it is.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.plan.actions import Action, Plan, RecordStatus, Wait
 from ots_tunnel_operator.plan.reset_facts import reset_facts
+from ots_tunnel_operator.plan.reset_forget import forgotten
 from ots_tunnel_operator.plan.reset_steps import go_on, waiting
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.reset.facts import Facts
@@ -48,8 +51,12 @@ def plan_reset(world: World, assessment: Assessment, settings: Settings) -> Plan
     answer = _answer(world, assessment)
     if isinstance(answer, tuple):
         course, facts = answer
-        record = begun(course.request, facts, str(words_of(course, facts)))
-        return Plan((RecordStatus({"reset": record}),), waiting(course.request), again=True)
+        record = begun(course.request, facts, str(words_of(course, facts)), world.resource.status)
+        change: dict[str, Any] = {"reset": record}
+        if facts.needs_tunnel and not world.resource.recorded_tunnel.get("id"):
+            # it takes over one that has forgotten the tunnel: what that one has recorded of the next is not for this
+            change |= forgotten(course.request, course.loss, world.resource, assessment)
+        return Plan((RecordStatus(change),), waiting(course.request), again=True)
     if under_way is not None:
         return go_on(world, assessment, settings, under_way)
     if isinstance(answer, Wait):
@@ -63,7 +70,7 @@ def refuse_reset(world: World, assessment: Assessment) -> tuple[Action, ...]:
     if request is None or not isinstance(answer, Refusal):
         return ()
     message = f"nothing was reset: {answer.message}"
-    return (RecordStatus({"reset": refused(request, message, world.now)}),)
+    return (RecordStatus({"reset": refused(request, message, world.resource.status, world.now)}),)
 
 
 def _asked(world: World) -> Request | Unreadable | None:

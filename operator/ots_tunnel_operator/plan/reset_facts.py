@@ -9,7 +9,10 @@ from ots_tunnel.model import Stage, TunnelDescription
 from ots_tunnel_operator.assess.adoption import spec_mismatch
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.completion import end_time
+from ots_tunnel_operator.assess.creation import is_recreated
 from ots_tunnel_operator.assess.lag import is_initialised, measure
+from ots_tunnel_operator.assess.snapshot import Snapshot
+from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.reset.facts import Facts, Found
 from ots_tunnel_operator.reset.record import running
@@ -59,7 +62,7 @@ def reset_facts(world: World, assessment: Assessment) -> Facts | str:
         delivered_until=_delivered_until(world),
         kept_since=_kept_since(world, source),
         end=None if end == float("inf") else end,
-        is_destination_lost=any(problem.reason in _LOST for problem in _problems(assessment)),
+        is_destination_lost=_is_lost(world) or any(problem.reason in _LOST for problem in _problems(assessment)),
         is_destination_empty=_is_empty(world),
         now=world.now,
     )
@@ -95,6 +98,16 @@ def _mismatch(world: World) -> str:
     return spec_mismatch(world, world.tunnel.description.tunnel) or ""
 
 
+def _is_lost(world: World) -> bool:
+    """Whether this look shows that what was copied is gone; beside a tunnel that is gone, too, no verdict tells."""
+    found, spec = world.destination, world.resource.spec
+    if spec.sink.tablestore is None:
+        return False
+    # an object that only follows changes may have had none yet
+    is_emptied = spec.source.tunnel.type != "Stream" and isinstance(found, Table) and found.empty is True
+    return is_emptied or isinstance(found, Missing) or is_recreated(world)
+
+
 def _is_empty(world: World) -> bool:
     found = world.destination
     return isinstance(found, Missing) or (isinstance(found, Table) and found.empty is True)
@@ -109,8 +122,15 @@ def _base_copied(world: World, assessment: Assessment) -> bool | None:
         # a reset that begins with changes was allowed, because they were copied
         return under_way.request.form is not Form.NEW_BASE
     if resource.spec.uses_spark:
-        return assessment.snapshot.is_complete
+        return _is_copied(assessment.snapshot)
     return _is_past_base(world)
+
+
+def _is_copied(snapshot: Snapshot) -> bool | None:
+    """Whether Spark has copied every existing row, and can write none any more; None where it may still write one."""
+    if not snapshot.is_complete:
+        return False
+    return True if snapshot.state in (SnapshotState.NOT_NEEDED, SnapshotState.DONE) else None
 
 
 def _is_past_base(world: World) -> bool | None:

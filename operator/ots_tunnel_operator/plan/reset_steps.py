@@ -7,6 +7,8 @@
                                    one that is ours, or is    record it, and the reset as Done, in one write
                                    to be adopted
 
+A request that takes over one whose tunnel is forgotten already records its own start, and its own loss, as it begins.
+
 Workers and Spark stay stopped until it is done, also where somebody resumes the object meanwhile. A copy by Spark
 whose last write is not proven may be written to for SPARK_SECONDS more (`assess.last_write`), wherever its tasks run:
 it is forgotten after that. A reset is not done while the status says Completed: that is taken back first.
@@ -15,7 +17,6 @@ it is forgotten after that. A reset is not done while the status says Completed:
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from ots_tunnel.snapshot.record import CUT_OFF_SECONDS
 from ots_tunnel_operator import names
@@ -26,26 +27,19 @@ from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SPARK_APPLICATION
 from ots_tunnel_operator.plan.actions import Action, DeleteObject, DeleteTunnel, Plan, RecordStatus, ScaleDown, Wait
 from ots_tunnel_operator.plan.reset_create import create_next
 from ots_tunnel_operator.plan.reset_facts import found_tunnel, reset_facts
+from ots_tunnel_operator.plan.reset_forget import OF_FORMER, forgotten
 from ots_tunnel_operator.plan.snapshot import suspend_snapshot
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.reset.facts import Found
-from ots_tunnel_operator.reset.forms import FORMS, Start
-from ots_tunnel_operator.reset.record import Running, done, lost_document
+from ots_tunnel_operator.reset.forms import FORMS
+from ots_tunnel_operator.reset.record import Running, done
 from ots_tunnel_operator.reset.request import Existing, Form, Request
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Resource, World
+from ots_tunnel_operator.world import World
 
 #: Seconds after the begin of a reset in which tasks of a copy by Spark may still write.
 SPARK_SECONDS = CUT_OFF_SECONDS + SPLIT_DEADLINE + LONGEST_WRITE_DEADLINE
-
-#: Parts of the status that are about the tunnel that is forgotten.
-_OF_FORMER = ("verdict", "possibleGaps", "readUntil", "channels", "base", "lag", "throughput")
-#: Fields of status.tunnel: nothing of a tunnel that is forgotten holds for the next one.
-_OF_TUNNEL = (
-    *("id", "endpoint", "type", "stage", "createIntentTime", "createdByOperator", "createdTime", "expired"),
-    *("streamRetentionSeconds", "startFrom", "startTime", "consumedUpTo", "lastStage"),
-)
 
 
 def waiting(request: Request) -> Wait:
@@ -76,7 +70,7 @@ def go_on(world: World, assessment: Assessment, settings: Settings, reset: Runni
         return _forget_copy(world, reset, wait) or _done_without_tunnel(world, wait)
     if world.resource.recorded_tunnel.get("id"):
         return _release(world, assessment, reset, wait)
-    return create_next(world, assessment, settings, reset, wait)
+    return _forget_copy(world, reset, wait) or create_next(world, assessment, settings, reset, wait)
 
 
 def _release(world: World, assessment: Assessment, reset: Running, wait: Wait) -> Plan:
@@ -113,7 +107,7 @@ def _forget_copy(world: World, reset: Running, wait: Wait) -> Plan | None:
 
 def _done_without_tunnel(world: World, wait: Wait) -> Plan:
     reset = done("", "the copy by Spark and its record are forgotten: every row is copied again", world.now)
-    change = {**dict.fromkeys(_OF_FORMER), "snapshot": None, "lost": None, "reset": reset}
+    change = {**dict.fromkeys(OF_FORMER), "snapshot": None, "lost": None, "reset": reset}
     return Plan((RecordStatus(change),), wait, again=True)
 
 
@@ -122,25 +116,6 @@ def _forget(world: World, assessment: Assessment, reset: Running, wait: Wait) ->
     facts = reset_facts(world, assessment)
     if isinstance(facts, str):
         return Plan(wait=replace(wait, message=f"the reset waits: {facts}"), problem=assessment.problem)
-    request, rule = reset.request, FORMS[reset.request.form]
-    loss = rule.loss(request, replace(facts, delivered_until=reset.delivered_until))
-    start = None if request.existing is Existing.ADOPT else _unlike_spec(rule.start(request), world.resource)
-    tunnel: dict[str, Any] | None = None
-    if start is not None:
-        tunnel = dict.fromkeys(_OF_TUNNEL) | {"startFrom": start.start_from, "startTime": start.start_time}
-    change: dict[str, Any] = {**dict.fromkeys(_OF_FORMER), "tunnel": tunnel, "lost": lost_document(loss)}
-    if request.form is Form.NEW_BASE:
-        change["snapshot"] = None
-        if assessment.problem is not None and assessment.problem.reason is Reason.DESTINATION_CHANGED:
-            change["destination"] = None
+    loss = FORMS[reset.request.form].loss(reset.request, replace(facts, delivered_until=reset.delivered_until))
+    change = forgotten(reset.request, loss, world.resource, assessment)
     return Plan((RecordStatus(change),), wait, again=True)
-
-
-def _unlike_spec(start: Start | None, resource: Resource) -> Start | None:
-    """The start where the spec has another one: a tunnel like the spec's needs no record of its start."""
-    tunnel = resource.spec.source.tunnel
-    if start is None or tunnel.type != "Stream":
-        return start
-    wanted = tunnel.stream
-    is_same = start.start_time is None and start.start_from == (wanted.start_from if wanted else "Latest")
-    return None if is_same else start

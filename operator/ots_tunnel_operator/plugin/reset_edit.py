@@ -10,7 +10,7 @@ from ots_tunnel_operator.plugin.edits import Edit, Refused
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.reset_facts import facts_of
 from ots_tunnel_operator.reset.forms import Refusal, decide
-from ots_tunnel_operator.reset.record import State
+from ots_tunnel_operator.reset.record import State, used_tokens
 from ots_tunnel_operator.reset.request import Request
 from ots_tunnel_operator.reset.way_out import pause_command
 from ots_tunnel_operator.reset.words import words_of
@@ -35,11 +35,16 @@ def reset(ott: Ott, request: Request, now: float) -> Edit:
     """The annotation, and what the reset does, writes and loses, as far as the object tells.
 
     Raises:
-        Refused: the operator would refuse it.
+        Refused: the operator would refuse it, or take no notice of it.
     """
     place = f"{ott.namespace}/{ott.name}"
     if ott.deleted is not None:
         raise Refused(f"{place} is being deleted: nothing about it can be changed")
+    if request.token in used_tokens(ott.status):
+        raise Refused(
+            f"{place}: token {request.token!r} was used for an earlier request, and each is acted on once: name "
+            "another one, or leave --token out; status.reset says what became of the last request"
+        )
     facts = facts_of(ott, now)
     found = decide(request, facts)
     if isinstance(found, Refusal):

@@ -18,10 +18,12 @@ from ots_tunnel_operator.times import parse_time, timestamp
 
 #: Longest message of the record, characters.
 MAX_MESSAGE = 1024
+#: Most tokens of earlier requests that are remembered.
+MAX_TOKENS = 32
 
 _FIELDS = (
     *("token", "form", "startTime", "existingTunnel", "state", "requestedTime", "finishedTime"),
-    *("formerTunnelId", "deliveredUntil", "tunnelId", "message"),
+    *("formerTunnelId", "deliveredUntil", "tunnelId", "message", "earlierTokens"),
 )
 _LOST_FIELDS = ("what", "from", "to")
 
@@ -51,12 +53,22 @@ class Running:
 
 
 def asked(annotations: Mapping[str, str], status: Mapping[str, Any]) -> Request | Unreadable | None:
-    """What the annotation asks for; None without one, and where its token was carried out or refused before."""
+    """What the annotation asks for; None without one, and where its token was carried out or refused before.
+
+    Not only the last token counts: GitOps may put an earlier annotation back after one that a person wrote.
+    """
     text = annotations.get(names.ANNOTATION_RESET)
     if not text:
         return None
     request = read_request(text)
-    return None if request.token == (status.get("reset") or {}).get("token") else request
+    return None if request.token in used_tokens(status) else request
+
+
+def used_tokens(status: Mapping[str, Any]) -> tuple[str, ...]:
+    """Tokens of the requests that were acted on or refused, the last one at the end."""
+    found = status.get("reset") or {}
+    earlier, last = tuple(found.get("earlierTokens") or ()), found.get("token")
+    return (*earlier, last) if last else earlier
 
 
 def running(status: Mapping[str, Any]) -> Running | None:
@@ -70,11 +82,14 @@ def running(status: Mapping[str, Any]) -> Running | None:
     return Running(request, str(found.get("formerTunnelId") or ""), since, parse_time(found.get("deliveredUntil")))
 
 
-def begun(request: Request, facts: Facts, message: str) -> dict[str, Any]:
-    """The record of a reset that begins; as a change that leaves nothing of an earlier one."""
+def begun(request: Request, facts: Facts, message: str, before: Mapping[str, Any]) -> dict[str, Any]:
+    """The record of a reset that begins; as a change that leaves nothing of an earlier one but its token.
+
+    Args:
+        before: the status as stored.
+    """
     until = facts.delivered_until
-    return dict.fromkeys(_FIELDS) | {
-        "token": request.token,
+    return _anew(request.token, before) | {
         "form": str(request.form),
         "startTime": request.start_time,
         "existingTunnel": str(request.existing),
@@ -87,18 +102,26 @@ def begun(request: Request, facts: Facts, message: str) -> dict[str, Any]:
     }
 
 
-def refused(request: Request | Unreadable, message: str, now: float) -> dict[str, Any]:
-    """The record of a refusal; as a change that leaves nothing of an earlier reset."""
+def refused(request: Request | Unreadable, message: str, before: Mapping[str, Any], now: float) -> dict[str, Any]:
+    """The record of a refusal; as a change that leaves nothing of an earlier reset but its token.
+
+    Args:
+        before: the status as stored.
+    """
     form = str(request.form) if isinstance(request, Request) else None
     time = timestamp(now)
-    return dict.fromkeys(_FIELDS) | {
-        "token": request.token,
+    return _anew(request.token, before) | {
         "form": form,
         "state": str(State.REFUSED),
         "requestedTime": time,
         "finishedTime": time,
         "message": message[:MAX_MESSAGE],
     }
+
+
+def _anew(token: str, before: Mapping[str, Any]) -> dict[str, Any]:
+    earlier = used_tokens(before)[-MAX_TOKENS:]
+    return dict.fromkeys(_FIELDS) | {"token": token, "earlierTokens": list(earlier) or None}
 
 
 def done(tunnel_id: str, message: str, now: float) -> dict[str, Any]:

@@ -98,6 +98,7 @@ def test_lists_of_named_items_are_maps() -> None:
         ".status.workers": ["name"],
         ".status.lag.slowest": None,
         ".status.possibleGaps": None,
+        ".status.reset.earlierTokens": None,
     }
 
 

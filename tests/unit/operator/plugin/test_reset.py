@@ -60,6 +60,14 @@ def test_what_the_operator_would_refuse_is_refused_at_once(ott: Ott, request_: R
         reset(ott, request_, NOW)
 
 
+@pytest.mark.parametrize(
+    "told", [{"token": "t", "state": "Done"}, {"token": "u", "state": "Done", "earlierTokens": ["t"]}]
+)
+def test_a_token_that_was_used_before_is_not_taken_for_a_reset_that_is_done(told: dict[str, Any]) -> None:
+    with pytest.raises(Refused, match="token 't' was used for an earlier request"):
+        reset(stored(reset=told), NEW_BASE, NOW)
+
+
 def test_an_object_that_still_consumes_is_not_reset() -> None:
     draining = Ott({**healthy().body, "spec": {**healthy().spec, "suspend": True}})
 
