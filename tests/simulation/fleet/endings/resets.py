@@ -2,7 +2,7 @@
 
 stuck      the reset is done, by whichever operator, and the object follows changes again
 secret     what is missing afterwards lies in the times of status.lost, and while there are any, caughtUp is not True
-twice      the annotation, which stays, makes no second tunnel
+twice      the annotation, which stays, makes no second tunnel; nor does an earlier one that GitOps puts back
 restless   nor any write once everything is quiet (the fleet's own rule, asked again)
 
 The oracle of the deliveries is told only what status.lost says: a change that is missing outside of it is a gap.
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Seconds within which suspended workers end.
 DRAINING_SECONDS = 180.0
+#: Seconds within which a request is refused.
+REFUSING_SECONDS = 120.0
 #: Seconds within which a reset is done, with an operator that dies once.
 RESETTING_SECONDS = 400.0
 #: Seconds within which the object is Ready again, and everything that comes has come.
@@ -55,13 +57,34 @@ class Resets:
         form = ("NewBase", "NewTunnel", "Rewind")[scenario.seed // 6 % 3]
         if form == "NewBase" and scenario.tunnel == "Stream":
             form = "Rewind"
+        of_git = json.dumps({"token": "of-git", "form": form, "existingTunnel": "Delete"})
+        await self._ask_too_early(of_git)
         await self._suspend()
         self._write()
         await self._reset(form)
         if not self._is_done():
             return
         self._write()
+        await self._put_back(of_git)
         await self._resume()
+
+    async def _ask_too_early(self, request: str) -> None:
+        """Ask for a reset of an object that is not suspended: it is refused for good."""
+        self._annotate(request)
+        wrong = "a reset of an object that is not suspended is not refused"
+        await expect(self._fleet, lambda: self._told().get("state") == "Refused", REFUSING_SECONDS, "reset", wrong)
+
+    async def _put_back(self, request: str) -> None:
+        """GitOps applies its annotation again, while the object is still suspended."""
+        fleet, after = self._fleet, self._fleet.tunnel().id
+        fleet.story.tell("user", "applies what is in Git, with the request that was refused")
+        self._annotate(request)
+        await asyncio.sleep(REFUSING_SECONDS)
+        if (found := fleet.tunnel()) is None or found.id != after:
+            fleet.violate("twice", "an annotation that was put back has made another tunnel")
+
+    def _annotate(self, request: str) -> None:
+        self._fleet.user("PATCH", OBJECT, {"metadata": {"annotations": {names.ANNOTATION_RESET: request}}})
 
     async def _suspend(self) -> None:
         fleet = self._fleet
@@ -84,8 +107,7 @@ class Resets:
             orderly=chance.random() < 0.5,
         )
         fleet.story.tell("user", "asks for a reset: %s", form)
-        annotations = {names.ANNOTATION_RESET: json.dumps(request)}
-        fleet.user("PATCH", OBJECT, {"metadata": {"annotations": annotations}})
+        self._annotate(json.dumps(request))
         wrong = f"the reset {form} is not done: "
         await expect(fleet, self._is_done, RESETTING_SECONDS, "stuck", wrong, why=lambda: str(self._told()))
         self._judge(former)
