@@ -15,7 +15,7 @@ class Figures:
     lag: float | None
     """Seconds by which the slowest stream channel is behind; 0 where its worker reports that it is caught up."""
     busy: float | None
-    """Mean share of time in which the workers that hold channels write to their sinks."""
+    """Mean share of what the workers that hold channels can do: of their time in the sink, or of their rate limit."""
     rate: float | None
     """Rows per second of all workers."""
     copies_base: bool = False

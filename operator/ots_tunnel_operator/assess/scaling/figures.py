@@ -5,6 +5,7 @@ from __future__ import annotations
 from ots_tunnel.model import ChannelInfo, ChannelStatus, Stage, TunnelDescription
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import HELD, Lag, consumable, is_initialised, orphaned
+from ots_tunnel_operator.assess.scaling.busy import busy_share
 from ots_tunnel_operator.autoscale.figures import Figures
 from ots_tunnel_operator.world import Pod, Tunnel, World
 
@@ -34,7 +35,7 @@ def figures(world: World, lag: Lag | None, wanted: int, scaled: float | None) ->
         time=world.now,
         channels=len(consumable(found)),
         lag=None if lag is None or lag.seconds is None else float(lag.seconds),
-        busy=_mean([_busy(pod) for pod in world.pods if pod.ready and _holds(pod)]),
+        busy=_mean([_busy(world, pod) for pod in world.pods if pod.ready and _holds(pod)]),
         rate=None if None in rates or not rates else sum(rate for rate in rates if rate is not None),
         copies_base=found.tunnel.stage == Stage.BASE,
         unsettled=_pods_change(world, wanted - missing) or _channels_move(world, found, scaled),
@@ -48,9 +49,8 @@ def _holds(pod: Pod) -> bool:
     return pod.report is None or any(channel.state in HELD for channel in pod.report.channels)
 
 
-def _busy(pod: Pod) -> float | None:
-    percent = None if pod.report is None else pod.report.busy_percent
-    return None if percent is None else percent / 100
+def _busy(world: World, pod: Pod) -> float | None:
+    return None if pod.report is None else busy_share(world.resource.spec, pod.report)
 
 
 def _mean(values: list[float | None]) -> float | None:
