@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from tests.simulation.machine import determinism
@@ -10,9 +9,7 @@ from tests.simulation.machine import determinism
 
 def main() -> int:
     """Run the command."""
-    if sys.flags.hash_randomization:
-        command = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
-        os.execve(sys.executable, command, {**os.environ, "PYTHONHASHSEED": "0"})
+    determinism.fix_hashes("tests.simulation")
     determinism.install()
     from tests.simulation.command import main as run_command
 

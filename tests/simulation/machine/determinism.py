@@ -47,6 +47,13 @@ class ProcessEnded(BaseException):
     """A simulated process has ended itself by `os._exit`: nothing of it runs after this."""
 
 
+def fix_hashes(module: str) -> None:
+    """Start `python -m module` again with fixed hashes and the same arguments, unless they are fixed already."""
+    if sys.flags.hash_randomization:
+        command = [sys.executable, "-m", module, *sys.argv[1:]]
+        os.execve(sys.executable, command, {**os.environ, "PYTHONHASHSEED": "0"})
+
+
 def install() -> None:
     """Replace the sources of nondeterminism in this interpreter.
 

@@ -11,22 +11,22 @@ LENGTH = 3600.0
 
 
 def _steady(_: random.Random) -> Callable[[float], float]:
-    return lambda now: 3.0
+    return lambda now: 1.5
 
 
 def _sine(_: random.Random) -> Callable[[float], float]:
-    return lambda now: 4.0 + 3.0 * math.sin(2 * math.pi * now / LENGTH)
+    return lambda now: 2.0 + 1.5 * math.sin(2 * math.pi * now / LENGTH)
 
 
 def _bursts(chance: random.Random) -> Callable[[float], float]:
     begins = [chance.uniform(300, 900), chance.uniform(2100, 2700)]
     bursts = [(begin, begin + chance.uniform(60, 300), chance.uniform(2, 5)) for begin in begins]
-    return lambda now: 2.0 * next((factor for begin, end, factor in bursts if begin <= now < end), 1.0)
+    return lambda now: next((factor for begin, end, factor in bursts if begin <= now < end), 1.0)
 
 
 def _step(chance: random.Random) -> Callable[[float], float]:
     begin = chance.uniform(600, 900)
-    return lambda now: 7.0 if begin <= now < begin + 1500 else 1.5
+    return lambda now: 4.0 if begin <= now < begin + 1500 else 0.75
 
 
 #: Name -> rows per second; the noise comes from the same chance.
@@ -37,4 +37,4 @@ LOADS: dict[str, Callable[[random.Random], Callable[[float], float]]] = {
     "step": _step,
 }
 #: Load -> a fixed fleet of the right size, known afterwards.
-RIGHT = {"steady": 4, "sine": 8, "bursts": 6, "step": 8}
+RIGHT = {"steady": 3, "sine": 5, "bursts": 4, "step": 8}

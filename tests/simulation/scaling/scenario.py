@@ -6,12 +6,9 @@ import random
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from tests.simulation.fleet.acts import KINDS, Act
 from tests.simulation.fleet.scenario import FleetScenario
+from tests.simulation.scaling.acts import draw
 from tests.simulation.scaling.loads import LENGTH, LOADS
-
-#: What may happen in every second story: the number of workers must outlive the operator.
-NAMES = ("kill the operator", "kill the operator", "kill a worker", "delete a pod")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +18,7 @@ class ScalingScenario(FleetScenario):
     Args:
         load: a name in `LOADS`.
         chooser: who chooses the number of workers: Auto, Fixed or HPA.
-        most: maxReplicas.
+        most: maxReplicas; more than there are channels, so that these are the limit.
     """
 
     prefix: ClassVar[str] = "scaling:"
@@ -32,23 +29,17 @@ class ScalingScenario(FleetScenario):
 
     @classmethod
     def of(cls, seed: int) -> Self:
-        """The scenario of a seed: each load in turn."""
+        """The scenario of a seed: each load in turn, and four stories with faults after four without."""
         chance = random.Random(f"scaling:{seed}")
         drawn = cls(
             seed,
             plot="scaling",
             replicas=2,
-            partitions=16,
-            keys=64,
+            partitions=8,
+            keys=32,
             interval=10,
             timeout=60,
             length=LENGTH,
             load=list(LOADS)[seed % len(LOADS)],
         )
-        return replace(drawn, acts=_acts(chance)) if seed % 8 >= 4 else drawn
-
-
-def _acts(chance: random.Random) -> tuple[Act, ...]:
-    names = [chance.choice(NAMES) for _ in range(3)]
-    acts = [KINDS[name].draw(chance, name, chance.uniform(0.1, 0.8) * LENGTH) for name in names]
-    return tuple(sorted(acts, key=lambda act: act.at))
+        return replace(drawn, acts=draw(chance, drawn.length)) if seed % 8 >= 4 else drawn
