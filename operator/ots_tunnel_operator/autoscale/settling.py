@@ -18,7 +18,8 @@ def learned(history: History, record: Record, figures: Figures) -> History:
 
     The mean of new and old: one slow start of a pod does not decide for good.
     """
-    if figures.unsettled or record.scaled is None or history.settled == record.scaled:
+    is_known = figures.channels is not None and not figures.unsettled
+    if not is_known or record.scaled is None or history.settled == record.scaled:
         return history
     took = figures.time - record.scaled
     if not 0 <= took <= MOST_SECONDS:

@@ -42,6 +42,15 @@ class Bounds:
 
 
 BOUNDS = {
+    "steady": Bounds(4, 2, 0.05),
+    "sine": Bounds(12, 4, 0.12),
+    "bursts": Bounds(12, 5, 0.16),
+    "step": Bounds(8, 3, 0.16),
+}
+LATE_BY_FAULTS = 0.15
+
+
+BOUNDS = {
     "steady": Bounds(6, 3, 0.10),
     "sine": Bounds(12, 5, 0.20),
     "bursts": Bounds(14, 6, 0.30),

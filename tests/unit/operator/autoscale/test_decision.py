@@ -56,6 +56,19 @@ def test_a_load_within_the_band_changes_nothing() -> None:
     assert (last.desired, last.recommended, last.limit) == (4, 4, Limit.NONE)
 
 
+def test_after_a_long_rollout_a_short_lull_takes_no_worker() -> None:
+    """Nobody has seen for ten minutes that fewer workers are enough: for most of them the figures said nothing."""
+    loop = Loop()
+    loop.look(CALM, 60)
+    loop.look(replace(CALM, unsettled="the workers are being replaced"), 60)
+
+    loop.look(replace(CALM, busy=0.1), 20)
+    assert loop.changes() == []
+
+    loop.look(replace(CALM, busy=0.1), 25)
+    assert loop.changes()[0] == (Cause.IDLE, 4, 2)
+
+
 def test_a_backlog_scales_up_after_the_window() -> None:
     loop = Loop()
 

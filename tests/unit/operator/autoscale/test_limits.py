@@ -74,9 +74,26 @@ def test_one_low_recommendation_keeps_the_number() -> None:
 
 
 def test_down_takes_the_largest_of_its_window() -> None:
-    history = remembered((0, 9), (200, 3), (400, 5), (790, 2))
+    history = remembered((0, 9), (200, 3), (400, 5), (600, 4), (790, 2))
 
     assert stabilised(Policy(), history, 8, 795.0) == 5
+
+
+@pytest.mark.parametrize(
+    ("pairs", "found"),
+    [
+        (((0, 9), (480, 2), (790, 2)), 8),
+        (((0, 9), (510, 2), (790, 2)), 8),
+        (((0, 9), (480, 2), (600, 2), (790, 2)), 2),
+    ],
+)
+def test_down_needs_to_know_most_of_its_window(pairs: tuple[tuple[float, int], ...], found: int) -> None:
+    """Half of it at most may be without a recommendation, at its begin as well."""
+    assert stabilised(Policy(), remembered(*pairs), 8, 795.0) == found
+
+
+def test_a_short_window_down_is_covered_by_looks_that_are_rare() -> None:
+    assert stabilised(Policy(down_window=30), remembered((0, 2), (50, 2), (95, 2)), 4, 95.0) == 2
 
 
 @pytest.mark.parametrize("pairs", [(), ((60, 9), (95, 9)), ((60, 1), (95, 1))])

@@ -52,6 +52,11 @@ def test_nothing_is_learned_while_channels_move_or_without_a_change() -> None:
     assert learned(History(), Record(4), SETTLED) == History()
 
 
+def test_nothing_is_learned_while_the_service_does_not_answer() -> None:
+    """Whether channels move is not known then."""
+    assert learned(History(), CHANGED, replace(SETTLED, channels=None, lag=None)) == History()
+
+
 @pytest.mark.parametrize(
     ("scaled", "now", "cooling"),
     [(None, 0.0, False), (100.0, 129.0, True), (100.0, 130.0, False), (100.0, 99.0, False)],
