@@ -50,15 +50,6 @@ BOUNDS = {
 LATE_BY_FAULTS = 0.15
 
 
-BOUNDS = {
-    "steady": Bounds(6, 3, 0.10),
-    "sine": Bounds(12, 5, 0.20),
-    "bursts": Bounds(14, 6, 0.30),
-    "step": Bounds(12, 4, 0.20),
-}
-LATE_BY_FAULTS = 0.20
-
-
 class Course:
     """Looks at the fleet every few seconds, and counts in `figures` while the load lasts."""
 
@@ -77,19 +68,15 @@ class Course:
             await asyncio.sleep(LOOK_SECONDS)
             found, deployed = self._fleet.stored(), self._fleet.deployed
             if found is not None and deployed is not None:
-                self._look(found, deployed)
+                self.look(found, deployed)
 
-    def judge(self) -> None:
-        """Judge all of it, after the load."""
-        scenario, figures = self._fleet.scenario, self.figures
-        bounds = BOUNDS[scenario.load]
-        late = figures["late looks"] / max(1, figures["looks at the load"])
-        most = bounds.late + (LATE_BY_FAULTS if scenario.acts else 0.0)
-        if figures["changes"] > bounds.changes or figures["turns"] > bounds.turns or late > most:
-            text = f"{figures['changes']} changes, {figures['turns']} turns, late for {late:.0%} of the time"
-            self._fleet.violate("unsteady", f"{text}; allowed are {bounds.changes}, {bounds.turns} and {most:.0%}")
+    def look(self, found: Mapping[str, Any], deployed: int) -> None:
+        """Judge and count what is there now.
 
-    def _look(self, found: Mapping[str, Any], deployed: int) -> None:
+        Args:
+            found: the object.
+            deployed: workers that the Deployment asks for.
+        """
         scenario = self._fleet.scenario
         if scenario.chooser != "HPA" and found["spec"]["replicas"] != scenario.replicas:
             self._fleet.violate("spec", f"spec.replicas is {found['spec']['replicas']}")
@@ -106,6 +93,16 @@ class Course:
             self.figures["looks at the load"] += 1
             self.figures["workers in looks"] += deployed
             self.figures["late looks"] += self._is_late()
+
+    def judge(self) -> None:
+        """Judge all of it, after the load."""
+        scenario, figures = self._fleet.scenario, self.figures
+        bounds = BOUNDS[scenario.load]
+        late = figures["late looks"] / max(1, figures["looks at the load"])
+        most = bounds.late + (LATE_BY_FAULTS if scenario.acts else 0.0)
+        if figures["changes"] > bounds.changes or figures["turns"] > bounds.turns or late > most:
+            text = f"{figures['changes']} changes, {figures['turns']} turns, late for {late:.0%} of the time"
+            self._fleet.violate("unsteady", f"{text}; allowed are {bounds.changes}, {bounds.turns} and {most:.0%}")
 
     def _judge_bounds(self, deployed: int) -> None:
         tunnel = self._fleet.tunnel()
