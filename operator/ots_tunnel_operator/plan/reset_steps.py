@@ -101,8 +101,15 @@ def _forget_copy(world: World, reset: Running, wait: Wait) -> Plan | None:
     if recorded and recorded.get("state") != COMPLETED and world.now < (safe := reset.since + SPARK_SECONDS):
         return Plan(wait=replace(wait, message=f"tasks of the former copy may write until {timestamp(safe)}"))
     removals = (DeleteObject(SPARK_APPLICATION, name), DeleteObject(CONFIG_MAP, name))
-    left = tuple(removal for removal in removals if world.child(removal.kind.kind, name) is not None)
-    return Plan(left, wait, again=True) if left else None
+    left = [(removal, world.child(removal.kind.kind, name)) for removal in removals]
+    if all(found is None for _, found in left):
+        return None
+    # what is going already may be held by somebody's finalizer: to delete it again and again hurries nothing
+    actions = tuple(
+        removal for removal, found in left if found is not None and not found["metadata"].get("deletionTimestamp")
+    )
+    going = f"{name}, of the former copy, is being removed"
+    return Plan(actions, wait if actions else replace(wait, message=f"the reset waits: {going}"), again=bool(actions))
 
 
 def _done_without_tunnel(world: World, wait: Wait) -> Plan:

@@ -14,7 +14,16 @@ from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Missing, Table, Tunnel, World
 from tests.support.operator.spark_worlds import NAME, SPARK, progress_record, spark_application
 from tests.support.operator.worlds import COPY, FRESH, NOW, channel, description, planned, recorded
-from tests.unit.operator.plan.test_reset import FORGOTTEN, NEW_BASE, REWIND, RUNNING, copied, records, suspended
+from tests.unit.operator.plan.test_reset import (
+    FORGOTTEN,
+    NEW_BASE,
+    REWIND,
+    RUNNING,
+    copied,
+    going_on,
+    records,
+    suspended,
+)
 
 LONG_AGO, EARLIER = timestamp(NOW - 7000), timestamp(NOW - 3700)
 #: A rewind that has forgotten the former tunnel, and whose start the service does not take.
@@ -81,6 +90,19 @@ def test_a_copy_by_spark_begins_anew_where_existing_rows_take_over() -> None:
 
     assert "snapshot" not in begun.resource.status
     assert DeleteObject(CONFIG_MAP, NAME) in planned(begun).actions
+
+
+def test_what_somebody_else_holds_is_deleted_once() -> None:
+    """An application with a finalizer of somebody else's stays: to delete it in each step would never end."""
+    left = spark_application("COMPLETED")
+    for found in left.values():
+        found["metadata"]["deletionTimestamp"] = timestamp(NOW - 5)
+    stuck = recorded(snapshot=copied())
+    plan = planned(going_on(NEW_BASE, stuck, tunnel=Missing(), children=left, **SPARK))
+
+    assert (plan.actions, plan.again) == ((), False)
+    assert plan.wait is not None
+    assert plan.wait.message == f"the reset waits: {NAME}, of the former copy, is being removed"
 
 
 def test_an_annotation_that_is_put_back_takes_over_nothing() -> None:

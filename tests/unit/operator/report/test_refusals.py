@@ -119,7 +119,9 @@ def test_a_pod_that_has_ended_is_not_in_the_status_and_not_counted() -> None:
         ("many", ("True", "RecordsRefused")),
         ("-5", ("True", "RecordsRefused")),
         ("5", ("False", "AsExpected")),
-        ("6", ("False", "AsExpected")),
+        # that of an earlier object of this name, which GitOps applies again
+        ("6", ("True", "RecordsRefused")),
+        ("9" * 5000, ("True", "RecordsRefused")),
     ],
 )
 def test_it_is_told_until_a_person_accepts_the_number(accepted: str, degraded: tuple[str, str]) -> None:
@@ -130,6 +132,10 @@ def test_it_is_told_until_a_person_accepts_the_number(accepted: str, degraded: t
     assert condition(status, "Ready") == ("True", "Consuming")
     # the record stays
     assert status["refused"]["records"] == 5
+
+
+def test_a_number_of_an_earlier_object_is_no_degradation_by_itself() -> None:
+    assert condition(looks((telling(0),), accepted="17"), "Degraded") == ("False", "AsExpected")
 
 
 def test_the_message_has_no_figure_that_changes_by_itself() -> None:
