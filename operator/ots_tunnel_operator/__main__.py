@@ -40,6 +40,19 @@ LEASE_NAME = "ots-tunnel-operator"
 LOST_SECONDS = 5.0
 
 
+def read_labels(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The labels of a repeatable option.
+
+    Raises:
+        BadParameter: a value has another form than KEY=VALUE.
+    """
+    pairs = [value.partition("=") for value in values]
+    for key, equals, value in pairs:
+        if not key or not equals:
+            raise click.BadParameter(f"found {key + equals + value!r}, allowed is KEY=VALUE")
+    return tuple((key, value) for key, _, value in pairs)
+
+
 @click.group(
     context_settings={"auto_envvar_prefix": "OTS_OPERATOR"},
     epilog="Example: ots-tunnel-operator run --namespace shop",
@@ -78,6 +91,20 @@ def main() -> None:
     default=True,
     show_default=True,
     help="Make a PodDisruptionBudget for the workers of each object; those that exist stay.",
+)
+@click.option(
+    "--pod-monitor-interval",
+    default="30s",
+    show_default=True,
+    help="Time between two scrapes by the PodMonitor of an object that asks for one (spec.monitoring.podMonitor).",
+)
+@click.option(
+    "--pod-monitor-label",
+    "pod_monitor_labels",
+    multiple=True,
+    callback=read_labels,
+    metavar="KEY=VALUE",
+    help="Label of these PodMonitors, by which Prometheus selects them; repeatable.",
 )
 @click.option(
     "--cluster-assigns-user",
@@ -151,6 +178,8 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     image_pull_policy: str,
     worker_pull_secrets: tuple[str, ...],
     worker_budgets: bool,
+    pod_monitor_interval: str,
+    pod_monitor_labels: tuple[tuple[str, str], ...],
     cluster_assigns_user: bool,
     poll_seconds: float,
     status_seconds: float,
@@ -173,6 +202,8 @@ def run(  # noqa: PLR0913 - click gives one argument per option
         image_pull_policy=image_pull_policy,
         worker_pull_secrets=worker_pull_secrets,
         worker_budgets=worker_budgets,
+        pod_monitor_interval=pod_monitor_interval,
+        pod_monitor_labels=pod_monitor_labels,
         cluster_assigns_user=cluster_assigns_user,
         poll_seconds=poll_seconds,
         status_seconds=status_seconds,

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, assert_never
 
 from ots_tunnel_operator import KIND, names
 from ots_tunnel_operator.create import ActionFailed, Creator
-from ots_tunnel_operator.diagnosis import crd_outdated, kube_problem, pod_template_refused
+from ots_tunnel_operator.diagnosis import crd_outdated, kube_problem, pod_monitor_problem, pod_template_refused
 from ots_tunnel_operator.kube.client import KindMissing, KubeError, NameConflict
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.drift import is_current, owned_fields, stamp, stamped
@@ -25,12 +25,13 @@ from ots_tunnel_operator.kube.kinds import (
     kind_of,
 )
 from ots_tunnel_operator.log_actions import LogAction
-from ots_tunnel_operator.loop_cache import LoopCache
+from ots_tunnel_operator.loop_cache import LoopCache, MonitorRefusal
 from ots_tunnel_operator.manifests.children import is_child
 from ots_tunnel_operator.observe.trial import try_template
 from ots_tunnel_operator.plan.actions import (
     Action,
     ApplyObject,
+    Aside,
     CreateTunnel,
     DeleteObject,
     DeleteTunnel,
@@ -106,9 +107,27 @@ class Applier:
                 await self._service.create_tunnel(action)
             case DeleteTunnel(tunnel_id):
                 return await self._removal.delete_tunnel(tunnel_id)
+            case Aside(inner):
+                return await self._try_aside(inner)
             case _:
                 return await self._apply_to_children(action)
         return True
+
+    async def _try_aside(self, action: ApplyObject | DeleteObject) -> bool:
+        """Carry out what the flow does not need; why it was refused is kept for the next look, which follows soon."""
+        try:
+            is_changed = await self._apply_to_children(action)
+        except (KubeError, NameConflict) as error:
+            if isinstance(error, KubeError) and error.status == 0:
+                # nobody has answered: that is about more than this object
+                raise
+            wanted, name = self._resource.wants_pod_monitor, names.workers_name(self._resource.name)
+            problem = pod_monitor_problem(error, name, wanted=wanted)
+            self._cache.monitor_refusal = MonitorRefusal(wanted, self._cache.time, problem)
+            self._cache.wake.set()
+            return False
+        self._cache.monitor_refusal = None
+        return is_changed
 
     async def _apply_to_children(
         self, action: ApplyObject | TryTemplate | ScaleDown | SetReplicas | MarkPod | DeleteObject

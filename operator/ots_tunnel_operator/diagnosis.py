@@ -179,6 +179,31 @@ def kube_problem(error: Exception) -> Problem:
             return internal_problem(error)
 
 
+def pod_monitor_problem(error: Exception, name: str, *, wanted: bool) -> Problem:
+    """The problem of a PodMonitor that could not be looked at, made or removed.
+
+    Args:
+        error: of the API server, or about the one that has the name.
+        name: of the PodMonitor.
+        wanted: whether the object asks for it; otherwise it is to be removed.
+    """
+    field = f"spec.monitoring.podMonitor {str(wanted).lower()}"
+    match error:
+        case KubeError(status=404):
+            cause = "the cluster has no kind PodMonitor (monitoring.coreos.com/v1)"
+            then = "install the Prometheus operator, or leave the field out"
+        case KubeError(status=403):
+            cause = f"the operator lacks a right, or a policy forbids it ({shortened(error.message)})"
+            then = "grant it (the chart does with workers.podMonitor.enabled)"
+        case NameConflict():
+            cause, then = str(error), "or leave the field out"
+        case _:
+            cause, then = f"the API server refused a call ({shortened(str(error))})", "the operator tries again"
+    if not wanted:
+        then += f", or delete PodMonitor {name!r} by hand"
+    return Problem(Reason.POD_MONITOR_FAILED, f"{field}: {cause}: {then}; records flow on")
+
+
 def pod_template_refused(words: str) -> Problem:
     """The problem of a pod template that the API server does not take; `words` are its own."""
     return Problem(

@@ -15,6 +15,7 @@ from ots_tunnel_operator.api.identity import TunnelIdentity
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.autoscale.history import History
 from ots_tunnel_operator.instance import Instance, InstancePool
+from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.turns.passes import PassTurn
 from ots_tunnel_operator.turns.queue import Patience
 from ots_tunnel_operator.world import KeptReport, Table, Tunnel
@@ -65,6 +66,16 @@ class Trial:
     time: float = 0.0
     refusal: str = ""
     """Its words; empty where it takes the template."""
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorRefusal:
+    """Why the API server did not take, or did not remove, a PodMonitor."""
+
+    wanted: bool
+    """Whether it was to be made, not to be removed."""
+    time: float
+    problem: Problem
 
 
 @dataclass(slots=True)
@@ -131,6 +142,8 @@ class LoopCache:
     """Applied children: (kind, name) -> (hash of the manifest, fields that were ours right after applying it)."""
     trial: Trial = Trial()
     """The last pod template that the API server was asked about."""
+    monitor_refusal: MonitorRefusal | None = None
+    """The last one; None before the first, and after an attempt that succeeded."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     forgotten: bool = False
     """Whether a watch, or the end of its deletion, has told that the object no longer exists."""
@@ -168,6 +181,8 @@ class LoopCache:
             side.look_time += back
         self.tunnel, self.picture = None, frozenset()
         self.last_write += back
+        if self.monitor_refusal is not None:
+            self.monitor_refusal = replace(self.monitor_refusal, time=self.monitor_refusal.time + back)
         self.trial = replace(self.trial, time=self.trial.time + back)
         self.reports = {name: replace(kept, time=kept.time + back) for name, kept in self.reports.items()}
         self.marks = {channel: (figures, since + back) for channel, (figures, since) in self.marks.items()}

@@ -82,7 +82,7 @@ def deployment_name(name: str) -> str:
 
 
 def workers_name(name: str) -> str:
-    """Name of the workers' ServiceAccount and PodDisruptionBudget."""
+    """Name of the workers' ServiceAccount, PodDisruptionBudget and PodMonitor."""
     return f"{name}-workers"
 
 

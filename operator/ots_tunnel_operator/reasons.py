@@ -94,6 +94,10 @@ class Reason(enum.StrEnum):
         "RecordsRefused",
         "The sink refused records for good, and delivery.onPermanentError left them out.",
     )
+    POD_MONITOR_FAILED = (
+        "PodMonitorFailed",
+        "The PodMonitor that monitoring.podMonitor asks for cannot be made, or not be removed; records flow on.",
+    )
     # waiting
     CREATING_DESTINATION = "CreatingDestination", "The destination is being created."
     CREATING_TUNNEL = "CreatingTunnel", "The tunnel is being created, adopted or read for the first time."
@@ -197,6 +201,9 @@ PASSING = frozenset(
         Reason.UNKNOWN,
     }
 )
+
+#: Reasons of Degraded that leave an object Ready: records flow as they should.
+BESIDE_THE_FLOW = frozenset({Reason.RECORDS_REFUSED, Reason.POD_MONITOR_FAILED})
 
 #: Reasons of ScalingLimited that deserve a Warning event.
 SCALING_WARNINGS = frozenset({Reason.INEFFECTIVE, Reason.REPLICAS_MANAGED})

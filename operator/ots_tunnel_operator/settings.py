@@ -19,6 +19,10 @@ class Settings:
     """Secrets, in the namespace of each object, with which the image of worker pods is pulled."""
     worker_budgets: bool = True
     """Whether the workers of each object get a PodDisruptionBudget."""
+    pod_monitor_interval: str = "30s"
+    """Time between two scrapes of a worker by the PodMonitor of its object, as Prometheus writes it."""
+    pod_monitor_labels: tuple[tuple[str, str], ...] = ()
+    """Labels of each object's PodMonitor, by which Prometheus selects it."""
     cluster_assigns_user: bool = False
     """Whether user and group of worker pods are left to the cluster, as OpenShift wants it."""
     rollout_budget: int = 3

@@ -129,6 +129,11 @@ class Resource:
         return self.spec.uses_spark and not self.is_without_base
 
     @property
+    def wants_pod_monitor(self) -> bool:
+        """Whether the object asks for a PodMonitor of its workers."""
+        return bool(self.spec.monitoring.pod_monitor) and self.spec.uses_workers
+
+    @property
     def stream(self) -> StreamWindow:
         """The part of the stream that the tunnel delivers: the spec's, with the start of the last reset."""
         wanted = self.spec.source.tunnel.stream or StreamWindow()
@@ -441,6 +446,8 @@ class World:
     """Children of the object by (kind, name); one of its name that belongs to something else is not among them."""
     pods: tuple[Pod, ...] = ()
     spark_pods: tuple[SparkPod, ...] = ()
+    pod_monitor: Mapping[str, Any] | Missing | Failure | Unread = Unread()
+    """The workers' PodMonitor; read only where the object asks for one or has had one."""
     silent_since: Mapping[str, float] = field(default_factory=dict)
     """Ready pods that did not answer: name -> time of the first of the asks in a row."""
     unmoved_since: Mapping[str, float] = field(default_factory=dict)

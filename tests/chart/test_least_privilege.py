@@ -24,6 +24,7 @@ from tests.chart.audit import POLICY, calls, refused, used
 from tests.chart.conftest import CHART, Helm, Right, rights
 from tests.operator.scenes.operator_process import OperatorProcess
 from tests.operator.scenes.pass_scene import fill
+from tests.support.kube import monitoring_kinds
 from tests.support.kube.api_server import ApiServer, cache, missing_program, running_api_server
 from tests.support.kube.kube_api import KubeApi
 from tests.support.lacking import lack
@@ -45,6 +46,7 @@ CHILDREN = (
     ("ServiceAccount", "copy-workers"),
     ("Deployment", "copy"),
     ("PodDisruptionBudget", "copy-workers"),
+    ("PodMonitor", "copy-workers"),
 )
 SPARK_CHILDREN = (
     ("ServiceAccount", "spark-spark"),
@@ -118,7 +120,30 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
         if not definition.exists():
             lack("kubernetes", f"{definition.name} is not there (tests/cluster/build.sh brings the chart)")
         found.install_definitions(definition)
+        # with one of them the chart expects all
+        for kind in ("PodMonitor", "ServiceMonitor", "PrometheusRule"):
+            found.must("apply", "-f", "-", document=monitoring_kinds.definition(kind))
+            served = f"crd/{kind.lower()}s.{monitoring_kinds.GROUP}"
+            found.must("wait", "--for=condition=Established", served, "--timeout=30s")
         yield found
+
+
+def owned_child() -> dict[str, Any]:
+    """A ConfigMap that blocks the deletion of an owner."""
+    owner = {
+        "apiVersion": "ots-tunnel.dev/v1alpha1",
+        "kind": "TablestoreTunnel",
+        "name": "owner",
+        "uid": "1c6f4d32-0b53-4a0e-9c7b-6f0f5f1f6a11",
+        "blockOwnerDeletion": True,
+    }
+    metadata = {"name": "child", "namespace": "default", "ownerReferences": [owner]}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+
+def knows_owners(server: ApiServer) -> bool:
+    """Whether the admission plugin knows our kind: it learns of new kinds every 30 s, and refuses everybody before."""
+    return server.kubectl("create", "--dry-run=server", "-f", "-", document=owned_child()).returncode == 0
 
 
 @contextmanager
@@ -131,6 +156,7 @@ def installed(helm: Helm, server: ApiServer, folder: Path, *settings: str) -> It
     done = helm.run(*install, kubeconfig=server.kubeconfig)
     assert done.returncode == 0, done.stderr
     server.must("wait", "--for=condition=Established", "crd", "tablestoretunnels.ots-tunnel.dev", "--timeout=30s")
+    wait_until(lambda: knows_owners(server), PATIENCE, "owners are known", pause=0.5)
     keys = ["--from-literal=accessKeyId=test-id", "--from-literal=accessKeySecret=test-secret"]
     server.must("-n", NAMESPACE, "create", "secret", "generic", "ots-credentials", *keys)
     scope = NAMESPACE if settings else None
@@ -161,11 +187,13 @@ def live(scene: Scene) -> None:
     scene.create("bad", source__table="nowhere")
     scene.until(lambda: scene.reason("bad", "TunnelReady") == "TableNotFound", "the bad object says why")
     scene.create("elsewhere", annotations={names.ANNOTATION_OPERATOR: "other/operator"})
-    scene.create("copy")
+    scene.create("copy", monitoring={"podMonitor": True})
     for kind, name in CHILDREN:
         scene.until(lambda kind=kind, name=name: scene.has(kind, name), f"{kind} {name}")
     for kind, name in CHILDREN:
         scene.spoil(kind, name)
+    scene.kube.patch("TablestoreTunnel", NAMESPACE, "copy", {"spec": {"monitoring": {"podMonitor": False}}})
+    scene.until(lambda: not scene.has("PodMonitor", "copy-workers"), "the PodMonitor is removed")
     scene.kube.patch("TablestoreTunnel", NAMESPACE, "copy", {"spec": {"suspend": True}})
     scene.until(lambda: scene.reason("copy", "Suspended") == "SuspendRequested", "suspended")
     scene.create("spark", engine={"baseData": "Spark", "stream": "Workers"})
@@ -223,23 +251,7 @@ def test_a_child_needs_the_right_on_its_owner_where_that_is_enforced(helm: Helm,
     group, resource, verb = OWNERS
 
     assert any(group in rule["apiGroups"] and resource in rule["resources"] and verb in rule["verbs"] for rule in rules)
-    child = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": "child",
-            "namespace": "default",
-            "ownerReferences": [
-                {
-                    "apiVersion": "ots-tunnel.dev/v1alpha1",
-                    "kind": "TablestoreTunnel",
-                    "name": "owner",
-                    "uid": "1c6f4d32-0b53-4a0e-9c7b-6f0f5f1f6a11",
-                    "blockOwnerDeletion": True,
-                }
-            ],
-        },
-    }
+    child = owned_child()
     server.must("apply", "--server-side", "-f", str(CHART / "files" / "crd.yaml"))
     server.must("wait", "--for=condition=Established", "crd", "tablestoretunnels.ots-tunnel.dev", "--timeout=30s")
     for name, extra in (("without", []), ("with", [{"apiGroups": [group], "resources": [resource], "verbs": [verb]}])):

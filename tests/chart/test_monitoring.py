@@ -10,15 +10,15 @@ import yaml
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from ots_tunnel_operator.manifests import worker_deployment, worker_document
+from ots_tunnel_operator.manifests import pod_monitor, worker_deployment, worker_document
 from tests.chart.conftest import CHART, Helm
 from tests.support.kube.api_server import ApiServer
+from tests.support.kube.monitoring_kinds import GROUP, definition
 from tests.support.operator.objects import tunnel_object
 
 # Helm is built together with the local cluster's programs
 pytestmark = pytest.mark.api
 
-GROUP = "monitoring.coreos.com"
 KINDS = ("ServiceMonitor", "PodMonitor", "PrometheusRule")
 
 
@@ -83,6 +83,24 @@ def test_the_pod_monitor_selects_the_workers_and_names_their_object(helm: Helm) 
     label = "__meta_kubernetes_pod_label_" + names.LABEL_NAME.translate(str.maketrans("./-", "___"))
     assert endpoint["relabelings"] == [{"sourceLabels": [label], "targetLabel": "name"}]
     assert pods["metadata"]["labels"][names.LABEL_NAME] == obj.name
+    # an object's own one leads to the same metrics
+    own = pod_monitor.pod_monitor(obj)["spec"]
+    assert own["podMetricsEndpoints"] == [endpoint]
+    assert own["selector"]["matchLabels"].items() <= pods["metadata"]["labels"].items()
+
+
+def test_pod_monitors_of_objects_have_the_interval_and_the_labels_of_the_values(helm: Helm) -> None:
+    labels = 'metrics.podMonitor.labels={"release":"prometheus","team":"a=b"}'
+    (container,) = rendered(helm, labels, 'metrics.podMonitor.interval="15s"')["Deployment"]["spec"]["template"][
+        "spec"
+    ]["containers"]
+
+    options = [argument for argument in container["args"] if argument.startswith("--pod-monitor")]
+    assert options == [
+        "--pod-monitor-interval=15s",
+        "--pod-monitor-label=release=prometheus",
+        "--pod-monitor-label=team=a=b",
+    ]
 
 
 def test_the_pod_monitor_looks_into_the_namespaces_served(helm: Helm) -> None:
@@ -128,23 +146,6 @@ def test_a_wrong_value_is_refused(helm: Helm, setting: str) -> None:
 
     assert done.returncode != 0
     assert "values don't meet the specifications" in done.stderr
-
-
-def definition(kind: str) -> dict[str, Any]:
-    """The definition of a kind of the Prometheus operator, which takes any object."""
-    plural = kind.lower() + "s"
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {
-            "group": GROUP,
-            "scope": "Namespaced",
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
-        },
-    }
 
 
 def test_helm_finds_the_kinds_in_a_cluster_that_has_them(empty_api_server: ApiServer, helm: Helm) -> None:

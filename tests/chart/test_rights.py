@@ -17,6 +17,7 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube import kinds
 from ots_tunnel_operator.kube.kinds import Kind, kind_of
 from ots_tunnel_operator.manifests import (
+    pod_monitor,
     spark_rights,
     worker_account,
     worker_deployment,
@@ -100,6 +101,7 @@ def rendered() -> set[Kind]:
         worker_account.service_account(of),
         worker_deployment.deployment(of, config, "w:1", 1),
         worker_spread.disruption_budget(of),
+        pod_monitor.pod_monitor(of),
     )
     return {kind_of(item) for item in (*workers, *snapshot_objects(of, "t", Settings(spark_image="s:1")))}
 

@@ -146,6 +146,11 @@ labels: {{- merge (include "ott.labels" .root | fromYaml) (.labels | default dic
   resources: [poddisruptionbudgets]
   verbs: [get, list, watch, create, patch]
 {{- end }}
+{{- if .Values.workers.podMonitor.enabled }}
+- apiGroups: [monitoring.coreos.com]
+  resources: [podmonitors]
+  verbs: [get, list, watch, create, patch, delete]
+{{- end }}
 {{- if .Values.engines.spark.enabled }}
 - apiGroups: [sparkoperator.k8s.io]
   resources: [sparkapplications]

@@ -107,8 +107,12 @@ REFUSING_SINKS = ("tablestore", "kafka", "http")
 
 
 class Monitoring(ApiModel):
-    """Thresholds of the Degraded condition."""
+    """Thresholds of the Degraded condition, and the PodMonitor of the workers."""
 
+    pod_monitor: bool | None = None
+    """Let the operator make a PodMonitor for the workers of this object, so that Prometheus scrapes them; absent means
+    false. Leave it out where one for all objects does (`metrics.podMonitor` of the chart): one Prometheus that follows
+    both counts twice."""
     lag_degraded_seconds: Annotated[int, Field(ge=1, le=604_800)] = 900
     """Lag in seconds above which the object is Degraded."""
     retention_warning_percent: Annotated[int, Field(ge=1, le=100)] = 50
@@ -134,6 +138,12 @@ class TunnelSpec(ApiModel):
                 "engine.stream) is Workers: leave it out",
                 field=".autoscaling.mode",
                 found="'found ' + self.autoscaling.mode",
+            ),
+            rule(
+                f"!has(self.monitoring.podMonitor) || !self.monitoring.podMonitor || {_WORKERS_USED}",
+                "monitoring.podMonitor has no meaning where no engine in use (engine.baseData, engine.stream) is "
+                "Workers: leave it out",
+                field=".monitoring.podMonitor",
             ),
             rule(
                 f"!has(self.spark) || {_SPARK_USED}",

@@ -374,6 +374,8 @@ class TunnelObjectStatus(ApiModel):
     """Worker pods, at most 100."""
     autoscaling: AutoscalingStatus | None = None
     """Number of workers, and why it is that."""
+    pod_monitor: Text | None = None
+    """Name of the PodMonitor that the operator makes for the workers, or has still to remove; absent without one."""
     snapshot: SnapshotStatus | None = None
     """The snapshot by which Spark copies existing rows; absent where workers copy them."""
     conditions: ConditionList = ()

@@ -48,6 +48,9 @@ DISRUPTION_BUDGET = Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudge
 ROLE = Kind("rbac.authorization.k8s.io/v1", "Role", "roles")
 ROLE_BINDING = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings")
 LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
+#: A cluster may do without it. It does not count as optional all the same: an object that asks for a PodMonitor has to
+#: learn that the kind is missing, and not that there is none yet.
+POD_MONITOR = Kind("monitoring.coreos.com/v1", "PodMonitor", "podmonitors")
 SPARK_APPLICATION = Kind("sparkoperator.k8s.io/v1beta2", "SparkApplication", "sparkapplications", optional=True)
 
 KINDS: Mapping[tuple[str, str], Kind] = {
@@ -64,6 +67,7 @@ KINDS: Mapping[tuple[str, str], Kind] = {
         ROLE,
         ROLE_BINDING,
         LEASE,
+        POD_MONITOR,
         SPARK_APPLICATION,
     )
 }

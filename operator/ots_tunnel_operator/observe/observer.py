@@ -17,6 +17,7 @@ from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SPARK_AP
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.observe.belonging import with_own_reports, with_own_terminations
+from ots_tunnel_operator.observe.pod_monitor import observe_pod_monitor
 from ots_tunnel_operator.observe.pods import spark_pod, worker_pod
 from ots_tunnel_operator.observe.pull_causes import with_known_causes
 from ots_tunnel_operator.observe.scrape import scrape
@@ -75,6 +76,7 @@ class Observer:
         pods = with_own_reports(pods, resource)
         world = replace(world, pods=pods, consumed_until=_consumed_until(pods, cache))
         world = observe_silence(world, cache)
+        world = replace(world, pod_monitor=await observe_pod_monitor(self._kube, resource, cache))
         if resource.spec.uses_spark:
             selector = f"sparkoperator.k8s.io/app-name={names.snapshot_name(resource.name)}"
             items = await self._kube.list(POD, resource.namespace, selector)

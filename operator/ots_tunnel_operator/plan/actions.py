@@ -86,10 +86,17 @@ class MarkPod:
 
 @dataclass(frozen=True, slots=True)
 class DeleteObject:
-    """Delete one child of the object's snapshot; one that belongs to something else is refused."""
+    """Delete one child of the object; one that belongs to something else is refused."""
 
     kind: Kind
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """Carry out what the flow of records does not need: a refusal ends nothing, and the next look shows it."""
+
+    action: ApplyObject | DeleteObject
 
 
 Action = (
@@ -103,6 +110,7 @@ Action = (
     | SetReplicas
     | MarkPod
     | DeleteObject
+    | Aside
 )
 
 

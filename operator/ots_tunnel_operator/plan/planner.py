@@ -24,6 +24,8 @@ Theory of operation
     12. no engine is Workers                Completed
     13. otherwise                           as many workers as wanted (`plan.workers`)
 
+In every case but the first two, `plan.monitoring` adds what is to do about the workers' PodMonitor.
+
 Killing the operator between any two actions is harmless, for three reasons: each creating call has its intent in the
 status before it; each call is idempotent, or finds what an earlier one created; and a pass derives everything from
 the world, nothing from the pass before it.
@@ -61,6 +63,7 @@ from ots_tunnel_operator.assess.creation import (
 from ots_tunnel_operator.assess.draining import draining, is_deployed
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.plan.actions import Action, EnsureDestination, Plan, RecordStatus, ScaleDown, Wait
+from ots_tunnel_operator.plan.monitoring import monitoring
 from ots_tunnel_operator.plan.reset import plan_reset, refuse_reset
 from ots_tunnel_operator.plan.sight import Sight, look
 from ots_tunnel_operator.plan.snapshot import copy_again, plan_snapshot, record_actions, suspend_snapshot
@@ -91,7 +94,9 @@ def plan(world: World, assessment: Assessment, settings: Settings) -> Plan:
     if (reset := plan_reset(world, assessment, settings)) is not None:
         return reset
     found = _without_reset(world, assessment, settings)
-    return replace(found, actions=(*refuse_reset(world, assessment), *found.actions))
+    # last: a failed action ends the others, and records flow without this one
+    actions = (*refuse_reset(world, assessment), *found.actions, *monitoring(world, settings))
+    return replace(found, actions=actions)
 
 
 def _without_reset(world: World, assessment: Assessment, settings: Settings) -> Plan:

@@ -5,11 +5,13 @@ Theory of operation
 Thirteen conditions, each from world, assessment and plan alone. The first case of a line that applies decides:
 
     Ready              plan's problem; suspended; completed (True); trouble with a pod; plan's wait; 0 replicas; and
-                       while workers run: tunnel unread (Unknown); base data; degradation, but for refused records;
+                       while workers run: tunnel unread (Unknown); base data; degradation, but for those beside the
+                       flow (`BESIDE_THE_FLOW`);
                        channel without an owner, or of a worker that is gone; lag unknown (Unknown); True
     Progressing        True while new workers wait for their turn, or the plan waits
     Degraded           True with the plan's problem, else with trouble (`find_trouble`), else with a degradation
-                       (`find_degradation`), else with records that were left out (`find_refused`)
+                       (`find_degradation`), else with records that were left out (`find_refused`), else with a
+                       PodMonitor that cannot be made or removed
     Stalled            True with a problem or trouble that needs a human (`STALLED`)
     CredentialsValid   False with a problem that names it, of the plan or of what could not be read (as for the next
                        two); True after an answer of source and sink; else Unknown
@@ -53,7 +55,7 @@ from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.assess.lag import Lag, count_channels, is_initialised, orphaned
 from ots_tunnel_operator.assess.observed import is_unobserved
 from ots_tunnel_operator.plan.actions import Plan
-from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.reasons import BESIDE_THE_FLOW, Problem, Reason
 from ots_tunnel_operator.report.conditions import ConditionValue
 from ots_tunnel_operator.report.refusals import find_refused
 from ots_tunnel_operator.report.scaling_conditions import scaling_conditions
@@ -125,8 +127,8 @@ def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> Condi
         return ConditionValue(None, Reason.UNKNOWN, "the tunnel could not be read")
     if world.tunnel.description.tunnel.stage == Stage.BASE:
         return ConditionValue(False, Reason.BASE_DATA_RUNNING, "existing rows are being copied")
-    # records that the policy left out are no fault of the flow, which goes on as the policy says
-    if degraded.status and degraded.reason is not Reason.RECORDS_REFUSED:
+    # neither records that the policy left out nor a missing PodMonitor are a fault of the flow, which goes on
+    if degraded.status and degraded.reason not in BESIDE_THE_FLOW:
         # rows may well be copied: nothing of it can be seen
         status = None if degraded.reason is Reason.WORKERS_UNREACHABLE else False
         return ConditionValue(status, degraded.reason, degraded.message)
@@ -158,6 +160,8 @@ def _stalled(assessment: Assessment, plan: Plan) -> ConditionValue:
 
 def _degraded(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
     problem = plan.problem or assessment.trouble or assessment.degradation or find_refused(world)
+    if problem is None and isinstance(world.pod_monitor, Failure):
+        problem = world.pod_monitor.problem
     if problem is not None:
         return ConditionValue(True, problem.reason, problem.message)
     return ConditionValue(False, Reason.AS_EXPECTED)

@@ -70,6 +70,7 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
         "lost": world.resource.status.get("lost"),
         "workers": [_worker(pod, refusals.counted) for pod in sorted(pods, key=lambda pod: pod.name)[:MAX_WORKERS]],
         "autoscaling": dict(assessment.scaling.document),
+        "podMonitor": world.resource.status.get("podMonitor"),
         "snapshot": _snapshot(world, assessment),
         "conditions": build(
             decide_conditions(world, assessment, plan),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from kubernetes_validate import validate
 
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests import worker_deployment, worker_document
+from ots_tunnel_operator.manifests.pod_monitor import pod_monitor
 from ots_tunnel_operator.manifests.worker_account import has_own_account, service_account
 from ots_tunnel_operator.manifests.worker_spread import disruption_budget
 from tests.support.operator.objects import tunnel_object
@@ -62,6 +66,16 @@ def test_a_budget_lets_one_worker_go_at_a_time_and_never_holds_a_node() -> None:
     config = worker_document.worker_config(parsed(), "tunnel-1")
     deployment = worker_deployment.deployment(parsed(), config, "worker:1", 1)
     assert budget["spec"]["selector"] == deployment["spec"]["selector"]
+
+
+def test_the_pod_monitor_is_that_of_the_file() -> None:
+    found = pod_monitor(parsed(), "15s", {"release": "prometheus"})
+    text = yaml.safe_dump(found, sort_keys=False)
+
+    path = Path(__file__).with_name("pod-monitor.yaml")
+    if os.environ.get("OTS_GOLDEN") == "write":
+        path.write_text(text)
+    assert text == path.read_text()
 
 
 def test_workers_are_spread_where_possible() -> None:

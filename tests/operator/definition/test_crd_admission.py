@@ -215,6 +215,12 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "spec.source.rateLimit",
         "source.rateLimit and delivery.rateLimit do not limit engine.baseData Spark",
     ),
+    "workers to scrape": (
+        {"source__tunnel__type": "BaseData", "monitoring": {"podMonitor": True}},
+        SPARK | {"source__tunnel__type": "BaseData", "monitoring": {"podMonitor": True}},
+        "spec.monitoring.podMonitor",
+        "monitoring.podMonitor has no meaning where no engine in use (engine.baseData, engine.stream) is Workers",
+    ),
     "longest pause": (
         {"delivery__retry": {"backoffSeconds": 5, "backoffMaxSeconds": 5}},
         {"delivery__retry": {"backoffSeconds": 5, "backoffMaxSeconds": 4}},

@@ -249,6 +249,9 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
     Reason.WORKERS_UNREACHABLE: _logs("Let the operator reach the pods (NetworkPolicy, service mesh). Their log:"),
     Reason.NOT_PROGRESSING: _not_progressing,
     Reason.RECORDS_REFUSED: _refused,
+    Reason.POD_MONITOR_FAILED: _correct(
+        "Install the kind, or give the operator the right that the message names; or leave podMonitor out:"
+    ),
     Reason.SINK_ERRORS: _logs("See that the sink runs, and that the workers reach it. Their log:"),
     Reason.CHANNEL_ERRORS: _logs("Read the log of the worker; the channel resumes when it can:"),
 }

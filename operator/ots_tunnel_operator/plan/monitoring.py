@@ -1,0 +1,40 @@
+"""The PodMonitor of an object's workers: made, kept as rendered, and removed when the object no longer asks. Pure.
+
+status.podMonitor has its name from before the call that creates it until a look has found it gone. So an operator that
+starts again knows of it, and an object that never asked for one is never looked at for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ots_tunnel_operator import names
+from ots_tunnel_operator.kube.kinds import POD_MONITOR
+from ots_tunnel_operator.manifests.pod_monitor import pod_monitor
+from ots_tunnel_operator.plan.actions import Action, ApplyObject, Aside, DeleteObject, RecordStatus
+from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.world import Missing, World
+
+
+def monitoring(world: World, settings: Settings) -> tuple[Action, ...]:
+    """What to do about the PodMonitor; nothing while it cannot be read.
+
+    It is made once the Deployment exists: before that there is nothing to scrape, and the status has no conditions yet.
+
+    Args:
+        world: what was observed.
+        settings: of the process.
+    """
+    resource, seen = world.resource, world.pod_monitor
+    name, recorded = names.workers_name(resource.name), resource.status.get("podMonitor")
+    is_there = isinstance(seen, Mapping)
+    if not (is_there or isinstance(seen, Missing)):
+        return ()
+    if not resource.wants_pod_monitor:
+        return (Aside(DeleteObject(POD_MONITOR, name)),) if is_there else (RecordStatus({"podMonitor": None}),)
+    if world.deployment is None:
+        return ()
+    record = () if recorded == name else (RecordStatus({"podMonitor": name}),)
+    labels = dict(settings.pod_monitor_labels)
+    manifest = pod_monitor(resource.object, settings.pod_monitor_interval, labels)
+    return (*record, Aside(ApplyObject(manifest)))
