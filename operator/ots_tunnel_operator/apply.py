@@ -182,12 +182,16 @@ class Applier:
         return True
 
     async def _try_template(self, manifest: Manifest) -> bool:
-        """Ask about a pod template; False, because nothing is changed."""
+        """Ask about a pod template; False, because nothing is changed where the API server takes it."""
         kind, name = kind_of(manifest), manifest["metadata"]["name"]
         existing = await self._reader.get(kind, self._resource.namespace, name)
         if existing is not None:
             self._refuse_foreign(existing, kind)
         if refusal := await try_template(self._kube, manifest, existing, self._cache):
+            replicas = manifest["spec"]["replicas"]
+            if existing is not None and existing["spec"].get("replicas") != replicas:
+                # what runs keeps its template, and its number follows: spec.replicas 0 stops every worker
+                await self._scale(replicas)
             raise ActionFailed(pod_template_refused(refusal))
         return False
 

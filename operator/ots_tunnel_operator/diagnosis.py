@@ -209,7 +209,7 @@ def pod_template_refused(words: str) -> Problem:
     return Problem(
         Reason.POD_TEMPLATE_REFUSED,
         f"spec.workers.podTemplate: the API server refuses the workers' Deployment with it ({shortened(words)}): "
-        f"correct the field that it names; workers that run keep running as they are",
+        f"correct the field that it names; workers that run keep running as they are, in the wanted number",
     )
 
 

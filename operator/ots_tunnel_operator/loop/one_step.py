@@ -21,6 +21,7 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.plan.actions import Plan, RecordStatus, Wait
 from ots_tunnel_operator.plan.planner import plan
+from ots_tunnel_operator.plan.rollout import refused
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.report.conditions import Notice, record_notices
 from ots_tunnel_operator.report.reporter import Reporter
@@ -112,7 +113,7 @@ class OneStep:
         except PredecessorThere as error:
             return replace(decided, wait=Wait(Reason.PREDECESSOR_GOING, str(error)), again=False), True
         except ActionFailed as error:
-            return replace(decided, problem=error.problem, again=False), True
+            return refused(decided, world, error.problem), True
         except Exception as error:
             # a bug in one action is shown as a problem of the object; the pass ends in order
             place = where(world.resource.namespace, world.resource.name, error)

@@ -18,18 +18,22 @@ loses nothing, and two objects do not take the same place.
 A rollout that does not go on for the Deployment's progress deadline, about ten minutes, is RolloutStuck: it keeps its
 old workers, and its place is free. An object that rolls anyway takes the new template with it.
 
+One whose new template the API server refuses (`workers.podTemplate`) cannot begin. It is RolloutStuck as well, until
+the template is taken; then it waits for its turn.
+
 While an object waits, its Deployment and its ConfigMap stay as they are: workers of the former release read the former
 document. Only the number of workers follows the spec.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.kube.kinds import Manifest
-from ots_tunnel_operator.plan.actions import Wait
-from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.plan.actions import Plan, Wait
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import World
 
 
@@ -56,6 +60,21 @@ def waits_for_its_turn(world: World, manifest: Manifest, budget: int) -> Wait | 
         return None
     message = f"the workers of this release wait for their turn: operator.rolloutBudget lets {budget} objects roll"
     return Wait(Reason.ROLLOUT_WAITING, f"{message} at once")
+
+
+def asks_again(world: World) -> bool:
+    """Whether a template is tried before it is the object's turn: its refusal has cost it the last one."""
+    return _progress(world) == Reason.ROLLOUT_STUCK
+
+
+def refused(decided: Plan, world: World, problem: Problem) -> Plan:
+    """The plan with the problem of an action that failed; a rollout that cannot begin keeps no place from others."""
+    begins = decided.held or decided.wait
+    is_refused = problem.reason is Reason.POD_TEMPLATE_REFUSED and not is_rolling(world)
+    if is_refused and begins is not None and begins.reason in (Reason.ROLLING_WORKERS, Reason.ROLLOUT_WAITING):
+        stuck = Wait(Reason.ROLLOUT_STUCK, "the former workers keep running: their next template is refused")
+        decided = replace(decided, wait=stuck, held=None)
+    return replace(decided, problem=problem, again=False)
 
 
 def is_edited(world: World, manifest: Manifest) -> bool:

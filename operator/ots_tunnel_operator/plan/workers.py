@@ -12,7 +12,7 @@ from ots_tunnel_operator.manifests.worker_deployment import deployment
 from ots_tunnel_operator.manifests.worker_document import config_map, worker_config
 from ots_tunnel_operator.manifests.worker_spread import disruption_budget
 from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, RecordStatus, SetReplicas, TryTemplate, Wait
-from ots_tunnel_operator.plan.rollout import is_rolling, is_stuck, replaces_workers, waits_for_its_turn
+from ots_tunnel_operator.plan.rollout import asks_again, is_rolling, is_stuck, replaces_workers, waits_for_its_turn
 from ots_tunnel_operator.plan.scaling import Course, course
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
@@ -67,7 +67,8 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
     if held is not None:
         others = tuple(one for one in actions if one.manifest["kind"] not in HELD)
         is_scaled = assessment.deployed_replicas == step.replicas
-        told = (*step.marks, *others, *(() if is_scaled else (SetReplicas(step.replicas),)))
+        tried = _trial(world, actions) if asks_again(world) else ()
+        told = (*step.marks, *tried, *others, *(() if is_scaled else (SetReplicas(step.replicas),)))
     if assessment.scaling.record is not None and not completed:
         # before it is carried out: an operator that dies in between carries it out after its restart
         told = (RecordStatus({"autoscaling": assessment.scaling.record}), *told)

@@ -96,6 +96,26 @@ async def test_a_refusal_has_the_words_of_the_api_server_and_is_not_asked_for_in
     assert kube.trials == 2
 
 
+@pytest.mark.parametrize("replicas", [0, 2, 5])
+async def test_the_number_of_workers_follows_whatever_the_template(replicas: int) -> None:
+    """0 stops every worker, also with a template that nobody has corrected yet."""
+    kube, cache = KubeMemory(), later()
+    applier = Applier(cast(Kube, kube), resource(recorded()), cache)
+    await applier.apply(ApplyObject(rendered(replicas=2)))
+    template = kube.objects["Deployment", "flights-copy"]["spec"]["template"]
+    kube.writes, kube.trial_refusal = [], INVALID
+
+    for _ in range(2):
+        problem = await refusal(kube, cache, rendered("w:2", replicas))
+
+    assert problem.reason is Reason.POD_TEMPLATE_REFUSED
+    assert (
+        kube.objects["Deployment", "flights-copy"]["spec"] | {"template": template, "replicas": replicas}
+        == (kube.objects["Deployment", "flights-copy"]["spec"])
+    )
+    assert kube.writes == ([] if replicas == 2 else [("patch", "Deployment", "flights-copy")])
+
+
 async def test_a_corrected_template_is_asked_about_at_once() -> None:
     kube, cache = KubeMemory(trial_refusal=INVALID), later()
     await refusal(kube, cache, rendered())

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from ots_tunnel_operator import names
+from ots_tunnel_operator.diagnosis import pod_template_refused
 from ots_tunnel_operator.manifests.worker_deployment import deployment as rendered
 from ots_tunnel_operator.manifests.worker_document import worker_config
-from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, SetReplicas
+from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, SetReplicas, TryTemplate
 from ots_tunnel_operator.plan.planner import plan
+from ots_tunnel_operator.plan.rollout import refused
+from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import notices
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.settings import Settings
@@ -173,6 +176,73 @@ def test_a_rollout_that_does_not_go_on_is_told_and_gives_its_place_up() -> None:
     # the controller keeps the condition for a while after the end
     over = deployed(of, 1, "worker:2", conditions=given_up)
     assert progress(world(of, children=over))["Progressing"]["reason"] == "AsExpected"
+
+
+REFUSED = pod_template_refused("denied by a policy")
+STUCK = ("True", "RolloutStuck")
+SELECTED = {"podTemplate": {"spec": {"nodeSelector": {"disk": "ssd"}}}}
+
+
+@pytest.mark.parametrize("said", [WAITING, ROLLING])
+def test_a_template_that_the_api_server_refuses_takes_no_place(said: tuple[str, str]) -> None:
+    """Three such objects would keep the workers of all others at the former release, for ever."""
+    of = old(said)
+
+    found = refused(planned(of), of, REFUSED)
+
+    assert found.wait is not None
+    assert (found.wait.reason, found.held, found.problem) == ("RolloutStuck", None, REFUSED)
+
+
+def test_it_is_tried_again_without_a_place_and_then_waits_for_its_turn() -> None:
+    """So the refusal stays told while it stands."""
+    of = templated(STUCK)
+    found = planned(of)
+
+    assert [type(one) for one in told(found)] == [TryTemplate]
+    assert found.held is not None
+    assert found.held.reason == "RolloutWaiting"
+    after = refused(found, of, REFUSED)
+    assert after.wait is not None
+    assert (after.wait.reason, after.held) == ("RolloutStuck", None)
+    # who only waits asks nothing: many objects begin to wait at once
+    assert told(planned(templated(WAITING, turn=RolloutTurn(rolling=5)))) == []
+
+
+@pytest.mark.parametrize(
+    "problem", [Problem(Reason.API_SERVER_REFUSED, "no answer"), Problem(Reason.NAME_CONFLICT, "taken")]
+)
+def test_what_may_be_over_in_the_next_pass_costs_no_place(problem: Problem) -> None:
+    of = old(ROLLING)
+
+    found = refused(planned(of), of, problem)
+
+    assert found.wait is not None
+    assert (found.wait.reason, found.problem) == ("RollingWorkers", problem)
+
+
+def test_a_refusal_in_the_middle_of_a_rollout_keeps_its_place() -> None:
+    mid = replace(old(ROLLING), children=deployed(resource(recorded()), 1, "worker:1", replicas=2, updatedReplicas=1))
+
+    found = refused(planned(mid), mid, REFUSED)
+
+    assert found.wait is not None
+    assert found.wait.reason == "RollingWorkers"
+
+
+def test_a_refusal_without_a_rollout_is_only_told() -> None:
+    of = resource(recorded(observedGeneration=3))
+    at_rest = world(of, children=deployed(of, 1, "worker:2"))
+
+    found = refused(planned(at_rest), at_rest, REFUSED)
+
+    assert (found.wait, found.held, found.problem) == (None, None, REFUSED)
+
+
+def templated(said: tuple[str, str], turn: RolloutTurn = ALONE) -> World:
+    """An object with a part of its own in the template."""
+    of = old(said, turn=turn, workers=SELECTED)
+    return replace(of, children=deployed(resource(recorded(), workers=SELECTED)))
 
 
 def test_a_rollout_and_fewer_workers_are_told_together() -> None:

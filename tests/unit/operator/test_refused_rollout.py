@@ -1,0 +1,129 @@
+"""Passes over an object whose new pod template the API server refuses: what the status says, and who may roll."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.loop.reconcile import Reconciler
+from ots_tunnel_operator.loop_cache import LoopCache
+from ots_tunnel_operator.metrics import OperatorMetrics
+from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER
+from ots_tunnel_operator.observe.observer import Observer
+from ots_tunnel_operator.observe.rollouts import Rollouts
+from ots_tunnel_operator.observe.trial import AGAIN_SECONDS
+from ots_tunnel_operator.world import Competitor, Resource, World
+from tests.support.kube.kube_memory import KubeMemory
+from tests.support.operator.objects import tunnel_object
+from tests.support.operator.scaled_worlds import scaled
+from tests.support.operator.worlds import NOW, SETTINGS, UID, recorded
+
+NAME = "flights-copy"
+DENIED = KubeError(403, "Forbidden", "denied by a policy")
+SELECTED = {"podTemplate": {"spec": {"nodeSelector": {"disk": "ssd"}}}}
+
+
+class Scene:
+    """Passes every 15 s over an object with a part of its own in the template; its Deployment is at rest."""
+
+    def __init__(self) -> None:
+        body = tunnel_object(replicas=2, workers=SELECTED)
+        body["metadata"] |= {"uid": UID, "generation": 3, "finalizers": [FINALIZER]}
+        body["metadata"]["annotations"] = {ANNOTATION_OPERATOR: "ots/mine"}
+        self.kube = KubeMemory({("TablestoreTunnel", NAME): body | {"status": recorded()}})
+        self.now, self.cache, self.rollouts = NOW, LoopCache(), Rollouts("2")
+        self.install("worker:1")
+
+    def install(self, image: str) -> None:
+        """Another release of the operator takes over."""
+        self.reconciler = Reconciler(
+            cast(Cluster, self.kube),
+            cast(Observer, self),
+            replace(SETTINGS, lease="ots/mine", worker_image=image),
+            OperatorMetrics(),
+            lambda resource: None,
+            clock=lambda: self.now,
+        )
+
+    async def observe(self, resource: Resource, cache: LoopCache, *, elder: Competitor | None, now: float) -> World:
+        found = replace(scaled("Disabled"), resource=resource, now=now)
+        applied = self.kube.objects.get(("Deployment", NAME))
+        if applied is None:
+            return found
+        count = applied["spec"]["replicas"]
+        counts = dict.fromkeys(("replicas", "readyReplicas", "updatedReplicas"), count) | {"observedGeneration": 1}
+        body = applied | {"metadata": applied["metadata"] | {"generation": 1}, "status": counts}
+        turn = self.rollouts.turn(resource)
+        return replace(found, children={("Deployment", NAME): body}, rollout_turn=turn)
+
+    async def passes(self, number: int) -> dict[str, str]:
+        """The reasons of the conditions after some passes."""
+        for _ in range(number):
+            self.now += 15.0
+            await self.reconciler.step("default", NAME, self.cache)
+        self.rollouts.changed(self.body)
+        return {item["type"]: item["reason"] for item in self.body["status"]["conditions"]}
+
+    def places(self) -> int:
+        """Objects that another one would wait for."""
+        metadata = self.body["metadata"] | {"uid": "f" * 16}
+        other = TablestoreTunnel.from_body(self.body | {"metadata": metadata, "status": {}})
+        turn = self.rollouts.turn(Resource(other, {}))
+        return turn.rolling + turn.ahead
+
+    @property
+    def body(self) -> dict[str, Any]:
+        return self.kube.objects["TablestoreTunnel", NAME]
+
+    @property
+    def image(self) -> str:
+        template = self.kube.objects["Deployment", NAME]["spec"]["template"]
+        found: str = template["spec"]["containers"][0]["image"]
+        return found
+
+
+async def test_a_refused_template_is_told_as_long_as_it_is_refused_and_keeps_nobody_waiting() -> None:
+    scene = Scene()
+    await scene.passes(3)
+    scene.install("worker:2")
+    scene.kube.trial_refusal = DENIED
+
+    assert (await scene.passes(1))["Progressing"] == "RolloutWaiting"
+    for _ in range(40):
+        found = await scene.passes(1)
+        assert (found["Progressing"], found["Degraded"]) == ("RolloutStuck", "PodTemplateRefused")
+        assert scene.places() == 0
+    assert scene.image == "worker:1"
+
+
+async def test_a_template_that_is_taken_after_all_waits_for_its_turn_again() -> None:
+    scene = Scene()
+    await scene.passes(3)
+    scene.install("worker:2")
+    scene.kube.trial_refusal = DENIED
+    await scene.passes(5)
+
+    scene.kube.trial_refusal = None
+    scene.now += AGAIN_SECONDS
+    assert (await scene.passes(1))["Progressing"] == "RolloutWaiting"
+    await scene.passes(1)
+
+    assert scene.image == "worker:2"
+
+
+async def test_refused_workers_are_stopped_by_the_number_0() -> None:
+    scene = Scene()
+    await scene.passes(3)
+    scene.install("worker:2")
+    scene.kube.trial_refusal = DENIED
+    await scene.passes(3)
+
+    scene.body["spec"]["replicas"] = 0
+    scene.body["metadata"]["generation"] = 4
+    await scene.passes(1)
+
+    assert scene.kube.objects["Deployment", NAME]["spec"]["replicas"] == 0
+    assert scene.image == "worker:1"
