@@ -42,7 +42,7 @@ from ots_tunnel_operator.autoscale.record import Record
 from ots_tunnel_operator.autoscale.settling import is_cooling, learned
 from ots_tunnel_operator.autoscale.steps import stepped
 from ots_tunnel_operator.autoscale.windows import stabilised
-from ots_tunnel_operator.autoscale.wording import base_words, load_words, useless_words
+from ots_tunnel_operator.autoscale.wording import base_words, load_words, narrowed_words, useless_words
 
 
 class Cause(enum.StrEnum):
@@ -105,7 +105,10 @@ def decide(policy: Policy, record: Record, figures: Figures, history: History) -
         return _held(workers, history)
     history = replace(history, evaluated=now)
     if figures.channels is None or (figures.lag is None and not figures.copies_base):
-        return _shown(workers, history.missed(), Limit.METRICS_UNAVAILABLE, history.shown.recommended)
+        history = history.missed()
+        # a number of the past is none that the load asks for
+        known = None if history.is_blind else history.shown.recommended
+        return _shown(workers, history, Limit.METRICS_UNAVAILABLE, known)
     if figures.unsettled:
         return _shown(workers, history.unsettled(), Limit.REBALANCING, history.shown.recommended, figures.unsettled)
     history = history.observed(figures)
@@ -123,6 +126,9 @@ def decide(policy: Policy, record: Record, figures: Figures, history: History) -
         # an outage is no evidence against the scale-up before it
         history = replace(history, trial=None)
         return _shown(workers, history, Limit.NOT_PROGRESSING, history.shown.recommended)
+    if figures.missing:
+        # workers that never ran are no evidence against the scale-up that asked for them
+        history = replace(history, trial=None)
     history, useless = judged(policy, history, workers, found, now)
     working = workers - figures.missing
     wanted = wish(policy, working, found)
@@ -183,7 +189,8 @@ def _limited(policy: Policy, record: Record, channels: int, history: History, as
     rate = source.load.rate if source.load is not None else None
     is_trial = target > workers and bool(rate) and source.load is not None and source.load.lag > policy.target_lag
     trial = Trial(now, workers, target, rate or 0.0) if is_trial else None
-    change = Change(workers, target, _cause(policy, workers, target, bound, source.load), source.words)
+    words = source.words + narrowed_words(policy, asked, recommended, stable, target)
+    change = Change(workers, target, _cause(policy, workers, target, bound, source.load), words)
     return Decision(target, limit, replace(history, trial=trial), recommended, source.words, change)
 
 

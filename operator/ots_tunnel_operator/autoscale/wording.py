@@ -18,8 +18,31 @@ def load_words(policy: Policy, workers: int, found: Load, wanted: float) -> str:
 
 
 def base_words(workers: int, channels: int) -> str:
-    """Why a base phase gets workers."""
-    return f"existing rows are copied: {channels} channels are left for {workers} workers, and more finish sooner"
+    """Why a base phase gets workers, or needs fewer."""
+    text = f"existing rows are copied: {channels} channels are left for {workers} workers"
+    return f"{text}, and more finish sooner" if channels > workers else text
+
+
+def narrowed_words(policy: Policy, asked: int, recommended: int, stable: int, after: int) -> str:
+    """What lies between the number that the load asks for and the one that is decided; empty where they are one.
+
+    Args:
+        policy: what the user asks for.
+        asked: what the load asks for.
+        recommended: of it, what bounds and channels allow.
+        stable: what the whole window agrees to.
+        after: what one step reaches.
+    """
+    found = []
+    if recommended != asked:
+        found.append(f"{recommended} within minReplicas, maxReplicas and the channels")
+    if stable < recommended:
+        found.append(f"the fewest within {policy.up_window:.0f} s were {stable}")
+    if stable > recommended:
+        found.append(f"the most within {policy.down_window:.0f} s were {stable}")
+    if after != stable:
+        found.append(f"one step goes to {after}")
+    return "".join(f"; {part}" for part in found)
 
 
 def useless_words(trial: Trial, found: Load, figures: Figures, words: str) -> str:

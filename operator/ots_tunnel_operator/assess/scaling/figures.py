@@ -7,12 +7,13 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import HELD, Lag, consumable, is_initialised, orphaned
 from ots_tunnel_operator.assess.scaling.busy import busy_share
 from ots_tunnel_operator.autoscale.figures import Figures
+from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world import Pod, Tunnel, World
 
 #: Heartbeats after a change for which a ready worker without a channel is waited for. The service may leave one without
 #: any, so that the wait has an end.
 PATIENCE_HEARTBEATS = 10
-#: Age in seconds from which a pod that is not ready is not waited for any more.
+#: Age in seconds from which a pod that is not ready is not waited for any more, and of a refusal to make pods.
 READY_SECONDS = 600.0
 
 
@@ -34,7 +35,7 @@ def figures(world: World, lag: Lag | None, wanted: int, scaled: float | None) ->
     return Figures(
         time=world.now,
         channels=len(consumable(found)),
-        lag=None if lag is None or lag.seconds is None else float(lag.seconds),
+        lag=None if lag is None or lag.seconds is None or _has_stranger(world, found) else float(lag.seconds),
         busy=_mean([_busy(world, pod) for pod in world.pods if pod.ready and _holds(pod)]),
         rate=None if None in rates or not rates else sum(rate for rate in rates if rate is not None),
         copies_base=found.tunnel.stage == Stage.BASE,
@@ -58,14 +59,28 @@ def _mean(values: list[float | None]) -> float | None:
     return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
+def _has_stranger(world: World, found: TunnelDescription) -> bool:
+    """Whether something else than a worker of this object reads a channel: no worker confirms how late it is."""
+    prefix = names.client_tag_prefix(world.resource.uid)
+    return any(channel.client_id and not str(channel.client_id).startswith(prefix) for channel in consumable(found))
+
+
 def _missing(world: World, wanted: int) -> int:
     """Pods that are not waited for any more; 0 where the others are not as many as they should be."""
-    stuck = sum(
-        pod.is_alive and not pod.ready and not pod.deleting and world.now - pod.created >= READY_SECONDS
-        for pod in world.pods
-    )
-    ready = sum(pod.ready for pod in world.pods)
-    return stuck if ready and ready + stuck == wanted else 0
+    living = [pod for pod in world.pods if pod.is_alive and not pod.deleting]
+    ready = sum(pod.ready for pod in living)
+    stuck = sum(not pod.ready and world.now - pod.created >= READY_SECONDS for pod in living)
+    refused = max(0, wanted - len(living)) if _are_refused(world) else 0
+    return stuck + refused if ready and ready + stuck + refused == wanted else 0
+
+
+def _are_refused(world: World) -> bool:
+    """Whether the API server has refused pods for so long that they are not waited for, such as by a quota."""
+    for entry in ((world.deployment or {}).get("status") or {}).get("conditions") or ():
+        if (entry.get("type"), entry.get("status")) == ("ReplicaFailure", "True"):
+            since = parse_time(entry.get("lastTransitionTime"))
+            return since is not None and world.now - since >= READY_SECONDS
+    return False
 
 
 def _pods_change(world: World, wanted: int) -> str:

@@ -7,8 +7,8 @@ Theory of operation
     Auto        the number of the record, until `autoscale.decision` changes it
 
 The operator never writes spec.replicas. Nothing is computed while workers are stopped or not started yet: suspended,
-deleted, completed, a problem that stops workers, a copy by Spark, no tunnel, spec.replicas 0. The windows then begin
-anew.
+deleted, completed, a problem that stops workers or leaves them as they are, a copy by Spark, no tunnel, spec.replicas
+0. The windows then begin anew.
 
 After the first look of a process the status keeps what it shows until there are figures again, so that the restart of
 an operator writes nothing about an idle object.
@@ -79,6 +79,9 @@ def stopped_by(world: World, problem: Problem | None, snapshot: Snapshot, *, com
     resource, spec = world.resource, world.resource.spec
     if problem is not None and problem.stops_workers:
         return f"{problem.reason} stops the workers"
+    if problem is not None and problem.leaves_workers:
+        # a decision that nobody carries out would be shown as a change
+        return f"{problem.reason} leaves the workers and their number as they are"
     reasons = {
         "the object is being deleted": resource.deleted is not None,
         "spec.suspend is true": spec.suspend,

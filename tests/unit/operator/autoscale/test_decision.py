@@ -94,6 +94,36 @@ def test_the_message_has_the_figures() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("looks", "told"),
+    [
+        (
+            [(replace(LATE, lag=1000.0), 6)],
+            "17.5 workers are needed; 16 within minReplicas, maxReplicas and the channels; one step goes to 8",
+        ),
+        (
+            [(LATE, 5), (replace(LATE, lag=400.0), 1)],
+            "39.4 workers are needed; 16 within minReplicas, maxReplicas and the channels; "
+            "the fewest within 45 s were 7",
+        ),
+        (
+            [(replace(CALM, busy=0.3), 20), (replace(CALM, busy=0.0), 42)],
+            "0.0 workers are needed; 1 within minReplicas, maxReplicas and the channels; the most within 600 s were 2",
+        ),
+        ([(replace(CALM, lag=None, copies_base=True, channels=2), 45)], "2 channels are left for 4 workers; 2 within"),
+    ],
+)
+def test_the_message_leads_from_the_wish_to_the_number(looks: list[tuple[Figures, int]], told: str) -> None:
+    loop = Loop()
+
+    for figures, times in looks:
+        loop.look(figures, times)
+
+    messages = [decision.change.message for decision in loop.decisions if decision.change is not None]
+    assert told in messages[0]
+    assert "more finish sooner" not in messages[0]
+
+
 def test_busy_workers_without_a_lag_get_more() -> None:
     loop = Loop()
 
@@ -177,6 +207,15 @@ def test_after_three_looks_without_figures_the_windows_begin_anew() -> None:
     assert loop.changes() == []
 
 
+def test_a_number_of_the_past_is_no_recommendation_once_the_lag_is_unknown() -> None:
+    loop = Loop()
+    loop.look(LATE, 4)
+
+    told = [loop.look(replace(LATE, lag=None)).recommended for _ in range(4)]
+
+    assert told == [7, 7, None, None]
+
+
 def test_one_lost_answer_begins_no_window_anew() -> None:
     """Of fifty workers one is always slow to answer."""
     loop = Loop(record=Record(8))
@@ -243,6 +282,20 @@ def test_a_scale_up_that_does_not_help_is_taken_back_and_blocks() -> None:
     assert "7 workers process 1000 rows/s, 4 processed 1000: more of them do not help" in back.message
     assert "the slowest channel is c7 of pod-1" in back.message
     assert loop.decisions[-1].limit is Limit.INEFFECTIVE
+
+
+def test_workers_that_never_ran_are_not_found_useless() -> None:
+    """No node had room for them: that the rate has not grown says nothing about more workers."""
+    loop = Loop()
+    loop.look(LATE, 6)
+
+    loop.look(replace(LATE, unsettled="4 of 7 workers are ready"), 40)
+    loop.look(replace(LATE, missing=3), 40)
+
+    assert loop.changes() == [(Cause.BACKLOG, 4, 7)]
+    # nodes were added: further ones are not blocked
+    loop.look(replace(LATE, lag=500.0), 5)
+    assert loop.changes()[1:] == [(Cause.BACKLOG, 7, 14)]
 
 
 def test_a_sink_that_stores_nothing_gets_no_more_workers() -> None:

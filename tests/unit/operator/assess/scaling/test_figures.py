@@ -10,6 +10,7 @@ import pytest
 from ots_tunnel.model import ChannelStatus, Stage
 from ots_tunnel_operator.assess.scaling.figures import figures
 from ots_tunnel_operator.autoscale.figures import Figures
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Tunnel, Unread, World
 from tests.support.operator.scaled_worlds import scaled
 from tests.support.operator.worlds import (
@@ -73,6 +74,17 @@ def test_a_worker_that_does_not_answer_makes_everything_unknown() -> None:
     assert (found.lag, found.busy, found.rate) == (None, None, None)
 
 
+def test_a_lag_that_no_worker_confirms_is_none() -> None:
+    """Somebody else reads a channel of an idle table: its consume point stands still, and more workers do not help."""
+    own, foreign = (
+        channel("c0", client="01234567-pod-0", consumed=NOW),
+        channel("c1", client="laptop", consumed=NOW - 90),
+    )
+
+    assert found_in(with_channels(own, foreign)).lag is None
+    assert found_in(with_channels(own)).lag is not None
+
+
 def test_workers_without_channels_do_not_count_as_idle() -> None:
     of = scaled(busy=80)
 
@@ -112,6 +124,23 @@ def test_a_pod_that_does_not_start_is_not_waited_for_forever() -> None:
 
     assert (young.missing, young.unsettled) == (0, "2 of 3 workers are ready")
     assert (old.missing, old.unsettled) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("since", "missing", "unsettled"),
+    [(NOW - 600.0, 2, ""), (NOW - 599.0, 0, "2 of 4 workers are ready"), (None, 0, "2 of 4 workers are ready")],
+)
+def test_pods_that_a_quota_refuses_are_not_waited_for_forever(
+    since: float | None, missing: int, unsettled: str
+) -> None:
+    time = {} if since is None else {"lastTransitionTime": timestamp(since)}
+    progress = {"type": "Progressing", "status": "True"}
+    refusal = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"} | time
+    of = replace(scaled(), children=deployment(2, conditions=[progress, refusal]))
+
+    found = found_in(of, wanted=4)
+
+    assert (found.missing, found.unsettled) == (missing, unsettled)
 
 
 def test_a_fleet_that_lacks_another_pod_is_waited_for() -> None:

@@ -114,6 +114,8 @@ def copied_by_spark() -> World:
     return replace(found, resource=replace(found.resource, object=obj))
 
 
+NO_VOLUME = {"onPermanentError": "DeadLetter", "deadLetter": {"files": {"url": "file:///dead"}}}
+
 STOPPED: dict[str, tuple[World, str]] = {
     "suspended": (scaled(status=by_auto(6), suspend=True), "spec.suspend is true"),
     "deleted": (
@@ -121,6 +123,10 @@ STOPPED: dict[str, tuple[World, str]] = {
         "the object is being deleted",
     ),
     "a tunnel that is gone": (replace(scaled(), tunnel=Missing()), "TunnelNotFound stops the workers"),
+    "a spec that nobody can carry out": (
+        scaled(status=by_auto(2), delivery=NO_VOLUME),
+        "InvalidSpec leaves the workers and their number as they are",
+    ),
     "no tunnel yet": (
         replace(scaled(), resource=resource({}, replicas=2, autoscaling={"mode": "Auto"}), tunnel=Missing()),
         "there is no tunnel yet",
