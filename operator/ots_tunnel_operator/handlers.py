@@ -19,6 +19,8 @@ from ots_tunnel_operator.server import Health
 #: Longest life of a watch as the API server is asked for it, and its client-side limit, seconds.
 WATCH_SECONDS = 300
 WATCH_CLIENT_SECONDS = 330
+#: Seconds until kopf lists again after a watch whose version was too old.
+RECONNECT_SECONDS = 1.0
 #: Longest connection attempt and longest request, seconds.
 CONNECT_SECONDS = 10
 REQUEST_SECONDS = 30
@@ -42,6 +44,8 @@ def configure(settings: kopf.OperatorSettings, *, clusterwide: bool) -> None:
     settings.watching.server_timeout = WATCH_SECONDS
     settings.watching.client_timeout = WATCH_CLIENT_SECONDS
     settings.watching.connect_timeout = CONNECT_SECONDS
+    # by default, kopf lists ten times a second where the API server answers every watch with 410
+    settings.watching.reconnect_backoff = RECONNECT_SECONDS
     settings.networking.request_timeout = REQUEST_SECONDS
     settings.queueing.worker_limit = None
     settings.process.ultimate_exiting_timeout = EXIT_SECONDS

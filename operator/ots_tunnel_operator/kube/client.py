@@ -4,8 +4,9 @@ The operator writes everything that it renders by server-side apply under its ow
 first that an existing object of the same name belongs to it (`NameConflict`).
 
 At most CALLS calls are under way at once, watches apart. Waiting for one's turn does not count against a call's time.
-Where the API server asks for a pause (Retry-After), it is made outside of that turn, up to PATIENCE_SECONDS in all: for
-429 with any call, for another error only with a GET, because a write may have been carried out.
+Where the API server asks for a pause (Retry-After), it is made outside of that turn, up to PATIENCE_SECONDS in all, and
+the call is repeated: after 429 any call, after another error only a GET, because a write may have been carried out.
+Who sends such a call, or opens such a watch, again waits as well, or is refused here where the pause is longer.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from kubernetes.aio.config import ConfigException, load_incluster_config, load_k
 from ots_tunnel.errors import ConfigError, TunnelError
 from ots_tunnel_operator.kube.cluster import Change, Listing, Selection
 from ots_tunnel_operator.kube.kinds import Kind, Manifest, kind_of
+from ots_tunnel_operator.kube.pauses import Pauses
 from ots_tunnel_operator.names import FIELD_MANAGER
 
 #: Seconds that one call to the API server may take.
@@ -80,6 +82,7 @@ class Kube:
         self._may_write = may_write
         self._refused = refused
         self._turns = asyncio.Semaphore(CALLS)
+        self._pauses = Pauses()
 
     @classmethod
     async def connect(
@@ -154,11 +157,13 @@ class Kube:
         timeout = aiohttp.ClientTimeout(
             total=seconds + 2 * CONNECT_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=seconds + CONNECT_SECONDS
         )
-        answer = None
+        answer, call = None, f"WATCH {path}"
+        await asyncio.sleep(self._pauses.left(call))
         try:
             answer = await self._send("GET", path, None, query, "application/json", timeout)
             if answer.status >= 400:
                 self._refused("WATCH", str(answer.status))
+                self._pauses.ask(call, _pause(answer) or 0.0)
                 _document(answer.status, await answer.read(), f"GET {path}")
             yield Change("BOOKMARK", {"metadata": {"resourceVersion": since}})
             rest = b""
@@ -227,14 +232,21 @@ class Kube:
         query: Mapping[str, str] | None = None,
         content: str = "application/json",
     ) -> Manifest:
-        left = PATIENCE_SECONDS
+        call, left = f"{method} {path}", PATIENCE_SECONDS
         while True:
+            wait = self._pauses.left(call)
+            if wait > left:
+                message = f"{call}: the API server has asked for a pause, {wait:.0f} s of it are left"
+                raise KubeError(429, "TooManyRequests", message)
+            left -= wait
+            await asyncio.sleep(wait)
             async with self._turns:
                 status, data, pause = await self._once(method, path, body, query, content)
-            if pause is None or pause > left or not (status == 429 or method == "GET"):
-                return _document(status, data, f"{method} {path}")
-            left -= pause
-            await asyncio.sleep(pause)
+            if pause is None:
+                return _document(status, data, call)
+            self._pauses.ask(call, pause)
+            if pause > left or not (status == 429 or method == "GET"):
+                return _document(status, data, call)
 
     async def _once(
         self, method: str, path: str, body: Manifest | None, query: Mapping[str, str] | None, content: str

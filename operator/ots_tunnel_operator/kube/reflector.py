@@ -11,6 +11,8 @@ Theory of operation
     404      an optional kind is not installed: an empty copy; asked again after ABSENT_SECONDS. Any other kind is not
              served: that is an error, and the copy stays: nobody has deleted its objects; then list again
     error    pause (1 s, doubled up to 10 s, or what the server asks for), then go on from the last version
+    no word  a watch that was accepted and broke, or two that ended soon, without an event: something between may
+             swallow what it has to say, and only a list tells; with the same pauses
 
 The copy is as old as the last sign of the API server at most: an answer, an event or a bookmark. A watch is short, so
 that lost rights and a silent connection are noticed within it. `check` raises instead of vouching for a copy
@@ -43,6 +45,8 @@ from ots_tunnel_operator.kube.kinds import POD, SECRET, TUNNEL, Manifest
 WATCH_SECONDS = 25.0
 #: Seconds between two watches at least.
 SHORTEST_SECONDS = 1.0
+#: Watches without a word after which only a list tells what there is.
+WORDLESS = 2
 #: Seconds without a sign of the API server after which a copy is no longer vouched for.
 STALE_SECONDS = 40.0
 #: Seconds for which an error may last before a copy is no longer vouched for.
@@ -102,6 +106,8 @@ class Reflector:
         self._failure: KubeError | None = None
         self._failing_since = 0.0
         self._failures = 0
+        #: Watches in a row that were accepted and ended without a word; one that broke counts as two.
+        self._wordless = 0
         self._tried = asyncio.Event()
 
     def __repr__(self) -> str:
@@ -153,12 +159,14 @@ class Reflector:
     async def _keep(self) -> None:
         while True:
             try:
+                if self._wordless >= WORDLESS:
+                    self._version = ""
                 if not self._version and not self.selection.name:
                     await self._list()
                 began = self._now()
                 await self._watch()
                 # a server that ends every watch at once must not be asked in a circle
-                await asyncio.sleep(max(0.0, began + SHORTEST_SECONDS - self._now()))
+                await asyncio.sleep(max(0.0, began + self._shortest() - self._now()))
             except KubeError as error:
                 await self._failed(error)
 
@@ -176,13 +184,24 @@ class Reflector:
         self._alive()
 
     async def _watch(self) -> None:
+        began, is_accepted = self._now(), False
         async for change in self._cluster.watch(self.selection, self._version, WATCH_SECONDS):
             if not self._version and change.type == "BOOKMARK":
                 # the watch is accepted: it delivers whatever changes after this look
                 await self._look()
+            self._wordless = 0 if is_accepted else self._wordless + 1
+            is_accepted = True
             self._alive()
             self._take(change)
+        if self._now() - began >= WATCH_SECONDS / 2:
+            self._wordless = 0
         self._alive()
+
+    def _shortest(self) -> float:
+        """Seconds between the beginnings of two watches at least."""
+        if self._wordless < WORDLESS:
+            return SHORTEST_SECONDS
+        return RETRY.delay(self._wordless - WORDLESS, self._entropy.random())
 
     async def _look(self) -> None:
         kind, namespace, name = self.selection.kind, self.selection.namespace, self.selection.name
@@ -208,6 +227,7 @@ class Reflector:
     async def _failed(self, error: KubeError) -> None:
         pause = RETRY.delay(self._failures, self._entropy.random())
         self._failures += 1
+        self._wordless = WORDLESS if self._wordless == 1 else self._wordless
         if error.status == 410:
             self._version = ""
             pause = pause if self._failures > 1 else 0.0

@@ -12,7 +12,7 @@ import base64
 import enum
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -35,6 +35,14 @@ _SERVICE_WRITES = {
     for operation in (*TABLE_OPERATIONS.values(), *TUNNEL_OPERATIONS.values())
     if not operation.idempotent
 }
+
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Middleware = Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]
+Chunks = AsyncIterator[bytes]
+#: Keys of a request that a middleware sets: its answer never arrives; what is passed on of the chunks of a watch.
+LOST = web.RequestKey("lost", bool)
+STREAM = web.RequestKey("stream", Callable[[Chunks], Chunks])
 
 
 class Moment(enum.StrEnum):
@@ -80,10 +88,13 @@ class CrashProxy:
     `writes` is every write since `arm`, as "METHOD path"; `killed` is set once the armed kill has happened. `requests`
     is every request to the API server, watches included, likewise. `refused` maps a part of a path on the API server to
     the HTTP status with which requests to it are refused.
+
+    A `middleware` stands before the API server (`api_faults`); it may set the keys LOST and STREAM of a request.
     """
 
-    def __init__(self, kube: Upstream, service: Upstream) -> None:
+    def __init__(self, kube: Upstream, service: Upstream, middleware: Middleware | None = None) -> None:
         self._upstreams = (kube, service)
+        self._middlewares = () if middleware is None else (middleware,)
         self._lock = threading.Lock()
         self._armed: tuple[int, Moment, Callable[[], None]] | None = None
         self._dying = False
@@ -141,7 +152,8 @@ class CrashProxy:
         async def handle(request: web.Request) -> web.StreamResponse:
             return await self._handle(upstream, request)
 
-        application = web.Application(client_max_size=64 << 20)
+        middlewares = self._middlewares if upstream is self._upstreams[0] else ()
+        application = web.Application(client_max_size=64 << 20, middlewares=middlewares)
         application.router.add_route("*", "/{path:.*}", handle)
         # a watch must end together with the process that opened it
         runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
@@ -178,7 +190,7 @@ class CrashProxy:
                 try:
                     if "watch" in request.query:
                         await response.prepare(request)
-                        async for chunk in answer.content.iter_any():
+                        async for chunk in request.get(STREAM, _unchanged)(answer.content.iter_any()):
                             await response.write(chunk)
                         return response
                     return await self._answer(request, response, await answer.read(), armed)
@@ -209,6 +221,8 @@ class CrashProxy:
         if armed is not None and armed[0] is Moment.BEFORE:
             self._kill(armed[1])
             return self._drop(request)
+        if request.get(LOST):
+            return self._drop(request)
         response.content_length = len(body)
         await response.prepare(request)
         await response.write(body)
@@ -229,3 +243,8 @@ class CrashProxy:
         with self._lock:
             self._dying = False
         self.killed.set()
+
+
+async def _unchanged(chunks: Chunks) -> Chunks:
+    async for chunk in chunks:
+        yield chunk

@@ -15,7 +15,7 @@ from ots_tunnel.credentials import static_credentials
 from ots_tunnel.model import Action, CellOp, Credentials, KeyColumn, KeyType
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import RowWrite, TableAdmin, TableSchema
-from tests.operator.scenes.crash_proxy import CrashProxy, Moment, emulator, kubernetes
+from tests.operator.scenes.crash_proxy import CrashProxy, Middleware, Moment, emulator, kubernetes
 from tests.operator.scenes.operator_process import OperatorProcess
 from tests.support.kube.kube_api import KubeApi
 from tests.support.operator.objects import tunnel_object
@@ -43,6 +43,7 @@ class OperatorScene:
         self.proxy = proxy
         self.admin = TableAdmin(service.endpoint, "demo", static_credentials(KEYS))
         self.operator: OperatorProcess
+        self.patience = PATIENCE
 
     @property
     def endpoint(self) -> str:
@@ -104,9 +105,9 @@ class OperatorScene:
         """Kill the operator at a write."""
         self.proxy.arm(number, moment, self.operator.kill)
 
-    def until(self, reached: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+    def until(self, reached: Callable[[], bool], what: str, seconds: float | None = None) -> None:
         """Wait for a state; a failure shows the status and the end of the operator's output."""
-        wait_until(reached, seconds, what, pause=PAUSE, explain=self.explain)
+        wait_until(reached, seconds or self.patience, what, pause=PAUSE, explain=self.explain)
 
     def until_quiet(self, seconds: float) -> None:
         """Wait until the operator has written nothing for this many seconds."""
@@ -130,14 +131,24 @@ class OperatorScene:
 
 @contextmanager
 def running_scene(
-    kubeconfig: Path, namespace: str, folder: Path, *, flags: tuple[str, ...] = FAST
+    kubeconfig: Path,
+    namespace: str,
+    folder: Path,
+    *,
+    flags: tuple[str, ...] = FAST,
+    middleware: Middleware | None = None,
 ) -> Iterator[OperatorScene]:
-    """Create a namespace with a Secret and a table of 40 rows; the operator is not started yet."""
+    """Create a namespace with a Secret and a table of 40 rows; the operator is not started yet.
+
+    Args:
+        flags: of the operator.
+        middleware: between the operator and the API server.
+    """
     kube = KubeApi(kubeconfig)
     kube.create_namespace(namespace)
     with ExitStack() as stack:
         service = stack.enter_context(Emulator())
-        proxy = stack.enter_context(CrashProxy(kubernetes(kubeconfig), emulator(service.endpoint)))
+        proxy = stack.enter_context(CrashProxy(kubernetes(kubeconfig), emulator(service.endpoint), middleware))
         scene = OperatorScene(kube, namespace, service, proxy)
         stack.callback(scene.admin.close)
         behind = folder / f"{namespace}.kubeconfig"

@@ -57,12 +57,7 @@ class KubeApi:
 
     def get(self, kind: str, namespace: str, name: str) -> Document | None:
         """One object, or None if it does not exist."""
-        try:
-            return self._call("GET", f"{_path(kind, namespace)}/{quote(name)}")
-        except Refused as error:
-            if error.status == 404:
-                return None
-            raise
+        return self.at(f"{_path(kind, namespace)}/{quote(name)}")
 
     def list(self, kind: str, namespace: str) -> list[Document]:
         """Every object of a kind; empty if the kind is not installed."""
@@ -84,6 +79,19 @@ class KubeApi:
     def patch(self, kind: str, namespace: str, name: str, change: Document, subresource: str = "") -> Document:
         """Merge-patch an object or a subresource of it."""
         path = f"{_path(kind, namespace)}/{quote(name)}" + (f"/{subresource}" if subresource else "")
+        return self.patch_at(path, change)
+
+    def at(self, path: str) -> Document | None:
+        """What is at a path, or None if nothing is."""
+        try:
+            return self._call("GET", path)
+        except Refused as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def patch_at(self, path: str, change: Document) -> Document:
+        """Merge-patch what is at a path."""
         return self._call("PATCH", path, change, "application/merge-patch+json")
 
     def delete(self, kind: str, namespace: str, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -277,6 +278,51 @@ async def test_a_get_is_repeated_after_any_error_with_a_pause(server: ApiServer,
 
     assert await kube.get(POD, "shop", "p") == {}
     assert len(server.requests) == 3
+
+
+async def test_a_watch_is_not_opened_again_before_the_pause_that_the_server_asked_for_is_over(
+    server: ApiServer, kube: Kube
+) -> None:
+    server.refuse(429, "Busy")
+    server.headers, server.refusals = {"Retry-After": "1"}, 1
+    with pytest.raises(KubeError, match="Busy"):
+        await anext(kube.watch(Selection(POD), "5", 30.0))
+    began = time.monotonic()
+
+    accepted = await anext(kube.watch(Selection(POD), "5", 30.0))
+
+    assert time.monotonic() - began > 0.9
+    assert accepted.type == "BOOKMARK"
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_call_is_not_sent_while_the_server_wants_a_longer_pause_than_a_call_may_take(
+    server: ApiServer, kube: Kube, status: int
+) -> None:
+    server.refuse(status, "Busy")
+    server.headers, server.refusals = {"Retry-After": "21"}, 1
+    with pytest.raises(KubeError, match="Busy"):
+        await kube.apply(MANIFEST)
+
+    with pytest.raises(KubeError, match="has asked for a pause, 21 s of it are left") as refused:
+        await kube.apply(MANIFEST)
+
+    assert refused.value.status == 429
+    assert len(server.requests) == 1
+    assert await kube.get(CONFIG_MAP, "shop", "other") == {}
+
+
+async def test_a_refused_write_waits_the_next_time_for_what_is_left_of_the_pause(server: ApiServer, kube: Kube) -> None:
+    server.refuse(503, "Busy")
+    server.headers, server.refusals = {"Retry-After": "1"}, 1
+    with pytest.raises(KubeError, match="Busy"):
+        await kube.create(CONFIG_MAP, MANIFEST)
+    began = time.monotonic()
+
+    await kube.create(CONFIG_MAP, MANIFEST)
+
+    assert time.monotonic() - began > 0.9
 
 
 async def test_waiting_for_a_turn_does_not_count_against_a_call(

@@ -12,10 +12,11 @@ import pytest
 
 from ots_tunnel_operator.kube import reflector as module
 from ots_tunnel_operator.kube.client import KindMissing, KubeError
-from ots_tunnel_operator.kube.cluster import Selection
+from ots_tunnel_operator.kube.cluster import Change, Selection
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SPARK_APPLICATION, Manifest
 from ots_tunnel_operator.kube.reflector import Reflector
 from tests.support.kube.cluster_model import ClusterModel
+from tests.support.waiting import until
 
 ALL = Selection(DEPLOYMENT)
 
@@ -170,6 +171,41 @@ async def test_a_silent_watch_is_not_vouched_for(model: ClusterModel, monkeypatc
 
         with pytest.raises(KubeError, match="no sign of deployments"):
             await copy.reflector.check()
+
+
+class WordlessWatches(ClusterModel):
+    """Every watch is accepted and ends without an event: after some seconds, and with an error where one is given."""
+
+    def __init__(self, seconds: float, error: KubeError | None = None) -> None:
+        super().__init__()
+        self.seconds = seconds
+        self.error = error
+
+    async def watch(self, selection: Selection, since: str, seconds: float) -> AsyncIterator[Change]:
+        self.calls.append(("watch", selection.kind.plural))
+        yield Change("BOOKMARK", {"metadata": {"resourceVersion": since}})
+        await asyncio.sleep(self.seconds)
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.mark.parametrize("error", [None, KubeError(0, "SocketTimeoutError", "silent")], ids=["closed", "silent"])
+async def test_what_no_watch_delivers_is_listed(error: KubeError | None) -> None:
+    model = WordlessWatches(0.0, error)
+    async with running(model) as copy:
+        model.put(DEPLOYMENT, item("new"))
+        await until(lambda: copy.names() == ["new"], 5)
+        model.remove(DEPLOYMENT, "shop", "new")
+        await until(lambda: copy.names() == [], 5)
+
+
+async def test_a_watch_without_a_change_is_no_reason_to_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WATCH_SECONDS", 0.02)
+    model = WordlessWatches(0.02)
+    async with running(model):
+        await until(lambda: model.calls.count(("watch", "deployments")) > 5, 5)
+
+    assert model.calls.count(("list", "deployments")) == 1
 
 
 async def test_a_kind_that_is_not_installed_has_no_objects(model: ClusterModel) -> None:
