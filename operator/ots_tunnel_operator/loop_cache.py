@@ -18,7 +18,7 @@ from ots_tunnel_operator.instance import Instance, InstancePool
 from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.turns.passes import PassTurn
 from ots_tunnel_operator.turns.queue import Patience
-from ots_tunnel_operator.world import KeptReport, Table, Tunnel
+from ots_tunnel_operator.world import KeptReport, Peek, Table, Tunnel
 
 
 @dataclass(slots=True)
@@ -114,6 +114,14 @@ class LoopCache:
     consumed_until: dict[str, float] = field(default_factory=dict)
     """Until when workers have reported channels as consumed: channel id -> Unix seconds."""
     foreign_since: dict[str, float] = field(default_factory=dict)
+    peeks: dict[str, Peek] = field(default_factory=dict)
+    """The last look at each channel without a client."""
+    peeks_of: str = ""
+    """Id of the tunnel that they are about."""
+    peek_failure: str = ""
+    """Why the last of them has failed; empty where it has not."""
+    peek_failed: float | None = None
+    """Time of that failure."""
     scaling: History | None = None
     """What the autoscaler remembers; None before the first look."""
     calm: tuple[object, float] | None = None
@@ -189,6 +197,8 @@ class LoopCache:
         self.silent_since = {name: since + back for name, since in self.silent_since.items()}
         self.scaling = None if self.scaling is None else self.scaling.moved(back)
         self.foreign_since = {client: since + back for client, since in self.foreign_since.items()}
+        self.peeks = {channel: peek.moved(back) for channel, peek in self.peeks.items()}
+        self.peek_failed = None if self.peek_failed is None else self.peek_failed + back
         self.calm = None if self.calm is None else (self.calm[0], self.calm[1] + back)
         self.moving = None if self.moving is None else (self.moving[0], self.moving[1] + back)
         self.posted = {key: time + back for key, time in self.posted.items()}

@@ -120,6 +120,7 @@ class Reason(enum.StrEnum):
         "ReplicasManagedByAutoscaler",
         "Another client writes the number of workers that the operator decides with autoscaling.mode Auto.",
     )
+    PEEK_FAILED = "PeekFailed", "The operator cannot look for changes itself, so that one worker stays."
     METRICS_UNAVAILABLE = "MetricsUnavailable", "The lag is not known, so that the number of workers stays."
     SCALING_STOPPED = (
         "ScalingStopped",
@@ -129,6 +130,7 @@ class Reason(enum.StrEnum):
     VALID_METRIC_FOUND = "ValidMetricFound", "The number of workers is computed from figures that are known."
     # as wanted
     CONSUMING = "Consuming", "Every channel has a worker."
+    ASLEEP = "Asleep", "No worker runs, because every change was read; the operator looks for new ones."
     COMPLETED = "Completed", "Everything that the tunnel had to deliver is delivered."
     AUTHENTICATED = "Authenticated", "The service accepts the credentials."
     TUNNEL_AVAILABLE = "TunnelAvailable", "The tunnel is ready, or none is needed."

@@ -235,6 +235,21 @@ class Tunnel:
 
 
 @dataclass(frozen=True, slots=True)
+class Peek:
+    """The last look at a channel without a client; times are seconds since 1970, by the operator's clock."""
+
+    time: float
+    waits: bool
+    """Whether it had something to read."""
+    empty: float | None = None
+    """Time of the last look that found nothing to read; None without one."""
+
+    def moved(self, seconds: float) -> Peek:
+        """With every time changed, after the clock was set."""
+        return Peek(self.time + seconds, self.waits, None if self.empty is None else self.empty + seconds)
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerChannel:
     """One channel in a worker's report, as far as decisions need it; times are seconds since 1970."""
 
@@ -456,6 +471,10 @@ class World:
     """Clients that own channels and are no workers of this object: client id -> time of the first sighting."""
     consumed_until: Mapping[str, float] = field(default_factory=dict)
     """Until when workers have reported channels as consumed, also earlier ones: channel id -> Unix seconds."""
+    peeks: Mapping[str, Peek] = field(default_factory=dict)
+    """The last look at each channel without a client: channel id -> look."""
+    peek_failure: str = ""
+    """Why the last such look has failed; empty where it has not."""
     settling: Settling = Settling()
     rollout_turn: RolloutTurn = RolloutTurn()
 

@@ -1,7 +1,4 @@
-"""spec.autoscaling and status.autoscaling: the number of workers by lag and busy share (docs/object.md).
-
-Scaling to zero is no part of it yet: a field without effect would be worse than none.
-"""
+"""spec.autoscaling and status.autoscaling: the number of workers by lag and busy share (docs/object.md)."""
 
 from __future__ import annotations
 
@@ -9,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from ots_tunnel_operator.api.schema import ApiModel, Count, Time, rule, rules
-from ots_tunnel_operator.autoscale.policy import Policy
+from ots_tunnel_operator.api.schema import ApiModel, Count, LargeCount, Time, rule, rules
+from ots_tunnel_operator.autoscale.policy import Policy, Sleep
 
 Mode = Literal["Disabled", "Advise", "Auto"]
 LimitedBy = Literal[
@@ -25,6 +22,7 @@ LimitedBy = Literal[
     "Ineffective",
     "NotProgressing",
     "MetricsUnavailable",
+    "PeekFailed",
     "ForeignWriter",
     "Stopped",
 ]
@@ -49,6 +47,23 @@ class ScaleDown(ApiModel):
     """Largest reduction at once in percent of the workers; one fewer is always possible."""
 
 
+class ScaleToZero(ApiModel):
+    """When no worker runs because nothing is to be read."""
+
+    enabled: bool = False
+    """Whether the last worker may go, with mode Auto; needs minReplicas 0. The operator then looks itself whether
+    something is to be read, and one worker runs after a quarter of the stream's retention at the latest."""
+    idle_seconds: Annotated[int, Field(ge=60, le=86_400)] = 1800
+    """Seconds without a row after which the last worker may go."""
+    peek_interval_seconds: Annotated[int, Field(ge=30, le=3600)] = 300
+    """Seconds between two looks at a channel while no worker runs. A change may wait for so long, and for the start of
+    a worker."""
+
+    def policy(self) -> Sleep | None:
+        """The policy of the decision (`autoscale.asleep`); None where at least one worker always runs."""
+        return Sleep(float(self.idle_seconds), float(self.peek_interval_seconds)) if self.enabled else None
+
+
 class Autoscaling(ApiModel):
     """Number of workers by lag and by the time that they spend in the sink."""
 
@@ -60,10 +75,15 @@ class Autoscaling(ApiModel):
                 field=".minReplicas",
             ),
             rule(
-                "self.minReplicas > 0",
-                "autoscaling.minReplicas must be at least 1, because this release does not scale to zero: to stop "
-                "every worker set replicas to 0 or suspend to true",
+                "self.minReplicas > 0 || (has(self.scaleToZero) && self.scaleToZero.enabled)",
+                "autoscaling.minReplicas 0 needs autoscaling.scaleToZero.enabled true, because the operator then has "
+                "to look for changes itself: to stop every worker set replicas to 0 or suspend to true",
                 field=".minReplicas",
+            ),
+            rule(
+                "self.minReplicas == 0 || !has(self.scaleToZero) || !self.scaleToZero.enabled",
+                "autoscaling.scaleToZero.enabled true needs autoscaling.minReplicas 0",
+                field=".scaleToZero.enabled",
             ),
         )
     )
@@ -73,7 +93,7 @@ class Autoscaling(ApiModel):
     do. Auto: the operator decides, and spec.replicas has no effect unless it is 0, which stops every worker. After Auto
     the number stays until spec.replicas is edited."""
     min_replicas: Annotated[int, Field(ge=0, le=1000)] = 1
-    """Fewest workers; at least 1. Channels are the limit where there are fewer of them."""
+    """Fewest workers; 0 only with scaleToZero.enabled. Channels are the limit where there are fewer of them."""
     max_replicas: Annotated[int, Field(ge=1, le=1000)] = 16
     """Most workers; never more than channels that can be read."""
     target_lag_seconds: Annotated[int, Field(ge=1, le=86_400)] = 60
@@ -86,6 +106,8 @@ class Autoscaling(ApiModel):
     """How workers are added."""
     scale_down: ScaleDown = ScaleDown()
     """How workers are removed."""
+    scale_to_zero: ScaleToZero = ScaleToZero()
+    """When no worker runs because nothing is to be read; only with mode Auto."""
 
     def policy(self, heartbeat_seconds: int) -> Policy:
         """The policy of the decision (`autoscale.decision`)."""
@@ -100,6 +122,7 @@ class Autoscaling(ApiModel):
             down_window=float(self.scale_down.stabilization_seconds),
             down_step=self.scale_down.max_step_percent / 100,
             heartbeat=float(heartbeat_seconds),
+            sleep=self.scale_to_zero.policy(),
         )
 
 
@@ -113,9 +136,18 @@ class LastDecision(ApiModel):
     after: Annotated[Count, Field(alias="to")]
     """Number after it."""
     reason: Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
-    """Backlog, Busy, Idle, BaseData, FewerChannels, Bounds or Ineffective."""
+    """Backlog, Busy, Idle, BaseData, FewerChannels, Bounds, Ineffective, Asleep or Woken."""
     message: Annotated[str, Field(max_length=1024)] = ""
     """The figures that it came from."""
+
+
+class SleepStatus(ApiModel):
+    """That no worker runs because nothing is to be read."""
+
+    since: Time
+    """Since when."""
+    generation: LargeCount
+    """Generation of the object for which that was decided; with another one a worker runs again."""
 
 
 class AutoscalingStatus(ApiModel):
@@ -136,3 +168,5 @@ class AutoscalingStatus(ApiModel):
     """Time of the last change by Auto."""
     last_decision: LastDecision | None = None
     """The last change by Auto."""
+    sleep: SleepStatus | None = None
+    """Present while no worker runs because nothing is to be read."""

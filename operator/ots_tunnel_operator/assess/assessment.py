@@ -67,13 +67,18 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     description = world.tunnel.description if isinstance(world.tunnel, Tunnel) else None
     deployment = world.deployment
     seen = shown(world)
-    lag = None if description is None else measure(description, seen.pods, world.now)
     eta = base_eta(world, snapshot)
     mark = read_mark(world)
     gaps = find_gaps(world, mark)
     problem = find_problem(everything, snapshot, gaps)
     answered = None if description is None else measure(description, world.pods, world.now)
     completed, done = is_completed(world), was_completed(world)
+    scaling = assess_scaling(world, answered, stopped_by(world, problem, snapshot, completed=completed or done))
+    lag = None if description is None else measure(description, seen.pods, world.now, world.peeks)
+    used, ahead = retention_used(world, lag), retention_ahead(world, lag, snapshot, eta)
+    if scaling.is_asleep:
+        # consume points stand still, whatever is written: how late the sink is, nobody knows to the second
+        lag = used = ahead = None
     return Assessment(
         problem=problem,
         snapshot=snapshot,
@@ -83,10 +88,10 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
         is_completed=completed,
         deployed_replicas=0 if deployment is None else int(deployment["spec"].get("replicas", 1)),
         base_eta=eta,
-        retention_used=retention_used(world, lag),
+        retention_used=used,
         verdict=find_verdict(everything, snapshot),
-        degradation=find_degradation(seen, snapshot, lag, retention_ahead(world, lag, snapshot, eta)),
-        scaling=assess_scaling(world, answered, stopped_by(world, problem, snapshot, completed=completed or done)),
+        degradation=find_degradation(seen, snapshot, lag, ahead),
+        scaling=scaling,
         trouble=find_trouble(everything),
         gaps=gaps,
         read_mark=mark,

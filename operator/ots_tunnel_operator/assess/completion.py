@@ -103,6 +103,12 @@ def end_time(world: World) -> float:
     return math.inf if window is None or window.end_time is None else window.end_time.timestamp()
 
 
+def end_has_passed(world: World) -> bool:
+    """Whether the end time has passed by the service's clock or the operator's, so that the end has to be proven."""
+    described = world.tunnel.description.service_time if isinstance(world.tunnel, Tunnel) else None
+    return end_time(world) < max(world.now, described or 0.0)
+
+
 def _has_end(world: World) -> bool:
     return math.isfinite(end_time(world))
 

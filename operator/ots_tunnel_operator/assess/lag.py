@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Stage, TunnelDescription
-from ots_tunnel_operator.world import Pod, WorkerChannel
+from ots_tunnel_operator.world import Peek, Pod, WorkerChannel
 
 NANOSECONDS = 1_000_000_000
 
@@ -150,12 +150,20 @@ def reported_channels(pods: Sequence[Pod]) -> dict[str, tuple[str, WorkerChannel
     return found
 
 
-def measure(description: TunnelDescription, pods: Sequence[Pod], now: float) -> Lag | None:
+def measure(
+    description: TunnelDescription, pods: Sequence[Pod], now: float, peeks: Mapping[str, Peek] | None = None
+) -> Lag | None:
     """Lag of the tunnel, None before its stream phase.
 
     `caught_up` is True when the worker of every Stream channel that has not ended reports it, False when one worker
     denies it, else None. It never comes from consume points alone (docs/architecture.md 3.5). While the worker of a
     channel cannot be asked, the lag is unknown: the others may be far ahead of it.
+
+    Args:
+        description: of the tunnel.
+        pods: of the object, with their reports.
+        now: seconds since 1970.
+        peeks: looks without a client: what no worker reports was consumed until the last one that found nothing.
     """
     if not is_initialised(description) or description.tunnel.stage != Stage.STREAM:
         return None
@@ -167,7 +175,7 @@ def measure(description: TunnelDescription, pods: Sequence[Pod], now: float) -> 
     channels = tuple(
         ChannelLag(channel, None, None, None, None)
         if channel.channel_id in hidden
-        else _measure_channel(channel, reports, now)
+        else _measure_channel(channel, reports, now, (peeks or {}).get(channel.channel_id))
         for channel in consumable(description)
     )
     if not channels:
@@ -201,9 +209,13 @@ def _is_held_by(channel: ChannelInfo, silent: Sequence[str], reports: Mapping[st
     return channel.channel_id not in reports and any(name in str(channel.client_id or "") for name in silent)
 
 
-def _measure_channel(channel: ChannelInfo, reports: Mapping[str, tuple[str, WorkerChannel]], now: float) -> ChannelLag:
+def _measure_channel(
+    channel: ChannelInfo, reports: Mapping[str, tuple[str, WorkerChannel]], now: float, peek: Peek | None
+) -> ChannelLag:
     worker, report = reports.get(channel.channel_id, (None, None))
     point = channel.consume_point_ns / NANOSECONDS or None
+    if peek is not None and peek.empty is not None and report is None:
+        point = max(point or 0.0, peek.empty)
     caught_up: bool | None = None
     seconds = None if point is None else max(0, int(now - point))
     # after a hand-over the former worker's report is older than the description

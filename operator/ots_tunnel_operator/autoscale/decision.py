@@ -5,6 +5,7 @@ Theory of operation
 `decide` is a function of the policy, what the status records, the figures of one look and what is remembered. It
 returns a number, what limits it, the change to be made, if any, and what is to be remembered. In order:
 
+    0  sleep           with no worker only what wakes it counts (`asleep`)
     1  bounds          a number outside minReplicas and maxReplicas is corrected at once, whatever else is known
     2  pace            between two evaluations the last result stands
     3  figures         an unknown lag holds, and so does a sink that stores nothing; figures of a fleet that is being
@@ -19,7 +20,8 @@ returns a number, what limits it, the change to be made, if any, and what is to 
 While existing rows are copied there is no lag, and the work is finite: as many workers as can have a channel finish it
 soonest, at the same cost.
 
-Never 0, never more than min(maxReplicas, channels) by a change of its own, and nothing on unknown figures.
+The last worker goes only where the user allows it (`asleep`), before step 5. Otherwise never 0, never more than
+min(maxReplicas, channels) by a change of its own, and nothing on unknown figures.
 
 Example: 4 workers are 96 % busy and 143 s behind, and the lag grows. The formula asks for 8; for 45 s every evaluation
 does; the decision is `Change(4, 8, Cause.BACKLOG, "lag 143 s ...")`. The pods start, channels move (Rebalancing), 62 s
@@ -31,13 +33,14 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, replace
 
+from ots_tunnel_operator.autoscale.asleep import falls_asleep, idled, is_idle_for_long, looked, woken_by
 from ots_tunnel_operator.autoscale.bounds import capped, within
 from ots_tunnel_operator.autoscale.effect import is_blocked, judged
 from ots_tunnel_operator.autoscale.figures import Figures
 from ots_tunnel_operator.autoscale.formula import Load, load, rounded, wish
 from ots_tunnel_operator.autoscale.history import History, Shown, Trial
 from ots_tunnel_operator.autoscale.limit import Limit
-from ots_tunnel_operator.autoscale.policy import Policy
+from ots_tunnel_operator.autoscale.policy import Policy, Sleep
 from ots_tunnel_operator.autoscale.record import Record
 from ots_tunnel_operator.autoscale.settling import is_cooling, learned
 from ots_tunnel_operator.autoscale.steps import stepped
@@ -55,6 +58,8 @@ class Cause(enum.StrEnum):
     BASE_DATA = "BaseData"
     FEWER_CHANNELS = "FewerChannels"
     INEFFECTIVE = "Ineffective"
+    ASLEEP = "Asleep"
+    WOKEN = "Woken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,8 @@ def decide(policy: Policy, record: Record, figures: Figures, history: History) -
         history: as the last decision returned it; `History()` at first.
     """
     workers, now = record.desired, figures.time
+    if not workers and policy.sleep is not None:
+        return _asleep(policy, policy.sleep, record, figures, history)
     if (bound := within(policy, workers, figures.channels)) != workers:
         edges = f"minReplicas {policy.min_workers}, maxReplicas {policy.max_workers}"
         history = replace(history, trial=None)
@@ -103,7 +110,7 @@ def decide(policy: Policy, record: Record, figures: Figures, history: History) -
     history = learned(history, record, figures)
     if not history.is_due(now):
         return _held(workers, history)
-    history = replace(history, evaluated=now)
+    history = idled(replace(history, evaluated=now), figures)
     if figures.channels is None or (figures.lag is None and not figures.copies_base):
         history = history.missed()
         # a number of the past is none that the load asks for
@@ -116,6 +123,12 @@ def decide(policy: Policy, record: Record, figures: Figures, history: History) -
         words = base_words(workers, figures.channels)
         source = _Asked(now, words, missing=figures.missing)
         return _limited(policy, record, figures.channels, history, policy.max_workers, source)
+    return _followed(policy, record, figures, figures.channels, history)
+
+
+def _followed(policy: Policy, record: Record, figures: Figures, channels: int, history: History) -> Decision:
+    """The decision by the load of the last minute, once there are figures of so long."""
+    workers, now = record.desired, figures.time
     found = load(history.figures)
     if found is None:
         # what was shown before still is the best that is known
@@ -126,6 +139,9 @@ def decide(policy: Policy, record: Record, figures: Figures, history: History) -
         # an outage is no evidence against the scale-up before it
         history = replace(history, trial=None)
         return _shown(workers, history, Limit.NOT_PROGRESSING, history.shown.recommended)
+    if words := falls_asleep(policy, record, figures, history):
+        change = Change(workers, 0, Cause.ASLEEP, words)
+        return Decision(0, Limit.NONE, history.stopped(), 0, words, change)
     if figures.missing:
         # workers that never ran are no evidence against the scale-up that asked for them
         history = replace(history, trial=None)
@@ -133,13 +149,28 @@ def decide(policy: Policy, record: Record, figures: Figures, history: History) -
     working = workers - figures.missing
     wanted = wish(policy, working, found)
     words = load_words(policy, working, found, wanted)
-    if useless is not None and (before := within(policy, useless.before, figures.channels)) < workers:
+    if useless is not None and (before := within(policy, useless.before, channels)) < workers:
         words = useless_words(useless, found, figures, words)
         history = replace(history, shown=Shown(workers, Limit.INEFFECTIVE, words))
         change = Change(workers, before, Cause.INEFFECTIVE, words)
         return Decision(before, Limit.INEFFECTIVE, history, workers, words, change)
     asked = rounded(policy, working, found, wanted, figures.missing)
-    return _limited(policy, record, figures.channels, history, asked, _Asked(now, words, found, figures.missing))
+    decision = _limited(policy, record, channels, history, asked, _Asked(now, words, found, figures.missing))
+    is_unseen = figures.peeked is not None and figures.peeked.failure and is_idle_for_long(policy, history, now)
+    if not is_unseen or decision.change is not None or workers != 1:
+        return decision
+    return _shown(workers, decision.history, Limit.PEEK_FAILED, decision.recommended, decision.message)
+
+
+def _asleep(policy: Policy, sleep: Sleep, record: Record, figures: Figures, history: History) -> Decision:
+    """With no worker there are no figures of workers: what wakes it, or nothing."""
+    history = looked(history, figures)
+    words = woken_by(sleep, record, figures, history)
+    if not words:
+        return _shown(0, history, Limit.NONE, 0)
+    workers = within(policy, 1, figures.channels)
+    change = Change(0, workers, Cause.WOKEN, words)
+    return Decision(workers, Limit.NONE, history.stopped(), None, words, change)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ots_tunnel_operator.autoscale.peeked import Peeked
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -28,3 +30,11 @@ class Figures:
     keeps ending. The others are a settled fleet, of which some may go."""
     slowest: str = ""
     """The slowest channel and its worker, in words; empty where it is not known."""
+    rows: int | None = None
+    """Rows that the service has counted on all channels."""
+    retention: float | None = None
+    """Seconds for which the table keeps its stream."""
+    is_over: bool = False
+    """Whether the end time has passed."""
+    peeked: Peeked | None = None
+    """What looks without a client have found; None without a description of the tunnel."""

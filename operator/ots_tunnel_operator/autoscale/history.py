@@ -10,6 +10,8 @@ are full again. What a restart must not lose is in the status (`record`).
     trial             a scale-up of which it is not known yet whether it helped
     ineffective       scale-ups in a row that did not help, and until when there is no further one
     foreign           who else wrote the number last
+    idle              since when nothing was read and no row counted
+    looked            while no worker runs: the last time at which every channel had been looked at
 """
 
 from __future__ import annotations
@@ -57,6 +59,14 @@ class Foreign:
 
 
 @dataclass(frozen=True, slots=True)
+class Idle:
+    """Since when nothing was read, and how many rows the service had counted by then."""
+
+    since: float
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
     """The result of the last evaluation, which is shown until the next one."""
 
@@ -82,6 +92,8 @@ class History:
     ineffective: int = 0
     blocked_until: float = 0.0
     foreign: Foreign | None = None
+    idle: Idle | None = None
+    looked: float | None = None
 
     def is_due(self, now: float) -> bool:
         """Whether another evaluation is due."""
@@ -103,7 +115,8 @@ class History:
 
     def stopped(self) -> Self:
         """After a look at an object that nothing is computed for: what was seen before it stopped counts no more."""
-        return replace(self, evaluated=None, shown=Shown(), figures=(), recommendations=(), misses=0, trial=None)
+        begun = replace(self, evaluated=None, shown=Shown(), figures=(), recommendations=(), misses=0, trial=None)
+        return replace(begun, idle=None, looked=None)
 
     def observed(self, figures: Figures) -> Self:
         """With the figures of one more look."""
@@ -119,7 +132,7 @@ class History:
 
     def moved(self, seconds: float) -> Self:
         """With every time changed by `seconds`, after the clock was set; `settled` names a change, and stays."""
-        trial, foreign = self.trial, self.foreign
+        trial, foreign, idle = self.trial, self.foreign, self.idle
         return replace(
             self,
             evaluated=None if self.evaluated is None else self.evaluated + seconds,
@@ -128,4 +141,6 @@ class History:
             trial=None if trial is None else replace(trial, time=trial.time + seconds),
             blocked_until=self.blocked_until + seconds,
             foreign=None if foreign is None else replace(foreign, time=foreign.time + seconds),
+            idle=None if idle is None else replace(idle, since=idle.since + seconds),
+            looked=None if self.looked is None else self.looked + seconds,
         )

@@ -19,5 +19,6 @@ class Limit(enum.StrEnum):
     INEFFECTIVE = "Ineffective"
     NOT_PROGRESSING = "NotProgressing"
     METRICS_UNAVAILABLE = "MetricsUnavailable"
+    PEEK_FAILED = "PeekFailed"
     FOREIGN_WRITER = "ForeignWriter"
     STOPPED = "Stopped"

@@ -10,6 +10,21 @@ SETTLING_HEARTBEATS = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Sleep:
+    """When no worker runs at all (`autoscale.asleep`); times in seconds."""
+
+    idle: float = 1800.0
+    """Time without a row after which the last worker may go."""
+    interval: float = 300.0
+    """Time between two looks at a channel while none runs."""
+
+    @property
+    def bound(self) -> float:
+        """Age up to which a look says something: one may fail, and the next one is due."""
+        return 2 * self.interval
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """Bounds and targets; times in seconds, shares from 0 to 1."""
 
@@ -27,6 +42,8 @@ class Policy:
     down_step: float = 0.5
     """Largest reduction at once, as a share of the workers."""
     heartbeat: float = 10.0
+    sleep: Sleep | None = None
+    """None where at least one worker always runs."""
 
     @property
     def least_settling(self) -> float:

@@ -3,6 +3,7 @@
 desired        the number of workers, since the last change; it holds until the next one
 scaled         when it was changed last: a restart does not end the pause after a change
 ineffective    when a scale-up was taken back last: a restart does not try it again at once
+slept          since when no worker runs because nothing is to be read, for the spec as it is now
 """
 
 from __future__ import annotations
@@ -17,3 +18,4 @@ class Record:
     desired: int
     scaled: float | None = None
     ineffective: float | None = None
+    slept: float | None = None

@@ -78,7 +78,8 @@ def channels_document(sight: Sight) -> dict[str, Any]:
     return {
         "holders": [_holder_document(sight.ott, holder, listed) for holder in found],
         "counts": {
-            kind: sight.ott.number("channels", kind) for kind in ("total", "open", "closing", "terminated", "unowned")
+            kind: 0 if kind == "unowned" and sight.ott.is_asleep else sight.ott.number("channels", kind)
+            for kind in ("total", "open", "closing", "terminated", "unowned")
         },
         "full": max([FULL_SECONDS, *(channel.lag or 0 for channel in held)]),
         "idWidth": shortest(channel.id for channel in held),

@@ -27,7 +27,7 @@ def line_of(ott: Ott) -> dict[str, Any]:
         "readyWorkers": ott.number("readyReplicas"),
         "wantedWorkers": 0 if ott.is_suspended else ott.wanted_workers,
         "open": ott.number("channels", "open"),
-        "unowned": ott.number("channels", "unowned"),
+        "unowned": 0 if ott.is_asleep else ott.number("channels", "unowned"),
         "lag": lag,
         "lagStyle": lag_style(ott, lag),
         "base": ott.number("base", "percent"),

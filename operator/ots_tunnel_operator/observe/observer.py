@@ -17,6 +17,7 @@ from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SPARK_AP
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.observe.belonging import with_own_reports, with_own_terminations
+from ots_tunnel_operator.observe.peek import PeekObserver
 from ots_tunnel_operator.observe.pod_monitor import observe_pod_monitor
 from ots_tunnel_operator.observe.pods import spark_pod, worker_pod
 from ots_tunnel_operator.observe.pull_causes import with_known_causes
@@ -54,6 +55,7 @@ class Observer:
         self._turn = turn
         self._sides = SidesObserver(kube, settings)
         self._tunnel = TunnelObserver(settings)
+        self._peek = PeekObserver(settings)
 
     async def observe(self, resource: Resource, cache: LoopCache, *, elder: Competitor | None, now: float) -> World:
         """Read the world of one object.
@@ -89,6 +91,7 @@ class Observer:
             world = await self._tunnel.observe(
                 await self._sides.observe(world, cache, cache.patience), cache, cache.patience
             )
+            world = await self._peek.observe(world, cache, cache.patience)
         return observe_settling(observe_movement(with_own_terminations(world), cache), cache)
 
     async def _children(self, resource: Resource) -> dict[tuple[str, str], Mapping[str, Any]]:

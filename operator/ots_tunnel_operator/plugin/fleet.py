@@ -111,7 +111,7 @@ def _workers(ott: Ott) -> Cell:
 
 def _channels(ott: Ott) -> Cell:
     """Open channels, and those that wait for a worker."""
-    unowned = ott.number("channels", "unowned")
+    unowned = 0 if ott.is_asleep else ott.number("channels", "unowned")
     text = count(ott.number("channels", "open"))
     return Cell(f"{text}, {unowned} unowned", "warn") if unowned else Cell(text)
 
@@ -129,6 +129,6 @@ def cause(ott: Ott) -> str:
     ready = ott.condition("Ready")
     if ready.is_true and ott.problem is None:
         rolling = ott.condition("Progressing")
-        return rolling.reason if rolling.is_true else ""
+        return rolling.reason if rolling.is_true else "Asleep" if ott.is_asleep else ""
     problem = ott.problem or ready
     return f"{problem.reason}: {problem.message}" if problem.message else problem.reason

@@ -95,7 +95,7 @@ class Ott:
         """
         asked = int(self.spec.get("replicas", 1))
         decided, then = self.number("autoscaling", "desiredReplicas"), self.number("autoscaling", "specReplicas")
-        if not asked or decided is None or then is None:
+        if not asked or decided is None or then is None or (not decided and self.scaling_mode != "Auto"):
             return asked
         return decided if self.scaling_mode == "Auto" or then == asked else asked
 
@@ -103,6 +103,18 @@ class Ott:
     def scaling_mode(self) -> str:
         """spec.autoscaling.mode."""
         return str((self.spec.get("autoscaling") or {}).get("mode") or "Disabled")
+
+    @property
+    def is_asleep(self) -> bool:
+        """Whether no worker is wanted because nothing is to be read; the operator looks for what ends that."""
+        is_off = self.is_suspended or self.deleted is not None or self.condition("Completed").is_true
+        return not is_off and self.scaling_mode == "Auto" and bool(self.text("autoscaling", "sleep", "since"))
+
+    @property
+    def peek_interval(self) -> int | None:
+        """Seconds between two looks of the operator while no worker runs; None where the spec has none."""
+        seconds = ((self.spec.get("autoscaling") or {}).get("scaleToZero") or {}).get("peekIntervalSeconds")
+        return None if seconds is None else int(seconds)
 
     @property
     def lag_limit(self) -> int | None:

@@ -4,9 +4,10 @@ Theory of operation
 -------------------
 Thirteen conditions, each from world, assessment and plan alone. The first case of a line that applies decides:
 
-    Ready              plan's problem; suspended; completed (True); trouble with a pod; plan's wait; 0 replicas; and
-                       while workers run: tunnel unread (Unknown); base data; degradation, but for those beside the
-                       flow (`BESIDE_THE_FLOW`);
+    Ready              plan's problem; suspended; completed (True); trouble with a pod; plan's wait; asleep: tunnel
+                       unread (Unknown), degradation (as below), not looked at within the bound (Unknown), True; 0
+                       replicas; and while workers run: tunnel unread (Unknown); base data; degradation, but for those
+                       beside the flow (`BESIDE_THE_FLOW`);
                        channel without an owner, or of a worker that is gone; lag unknown (Unknown); True
     Progressing        True while new workers wait for their turn, or the plan waits
     Degraded           True with the plan's problem, else with trouble (`find_trouble`), else with a degradation
@@ -63,6 +64,11 @@ from ots_tunnel_operator.world import Failure, Missing, Pod, Table, Tunnel, Unre
 
 _ORPHANED = "one belongs to a worker that is gone, until spec.workers.heartbeatTimeoutSeconds are over"
 
+_ASLEEP = (
+    "no worker runs, because every change was read: the operator looks at each channel every "
+    "spec.autoscaling.scaleToZero.peekIntervalSeconds, and has done so within the last two of them"
+)
+
 
 def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mapping[str, ConditionValue]:
     """A value for every condition type that the object has."""
@@ -116,6 +122,8 @@ def _ready(world: World, assessment: Assessment, plan: Plan, degraded: Condition
         return ConditionValue(False, assessment.trouble.reason, assessment.trouble.message)
     if plan.wait is not None:
         return ConditionValue(False, plan.wait.reason, plan.wait.message)
+    if assessment.scaling.is_asleep and not plan.replicas:
+        return _sleeping(world, assessment, degraded)
     if not plan.replicas:
         return ConditionValue(False, Reason.NO_WORKERS_WANTED, "spec.replicas is 0: nothing is consumed")
     return _consuming(world, assessment.lag, degraded)
@@ -141,6 +149,20 @@ def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> Condi
     if lag is None or lag.seconds is None:
         return ConditionValue(None, Reason.UNKNOWN, "the lag is not known yet")
     return ConditionValue(True, Reason.CONSUMING, "every channel has a worker")
+
+
+def _sleeping(world: World, assessment: Assessment, degraded: ConditionValue) -> ConditionValue:
+    """Ready, while no worker runs because nothing is to be read: only as long as that is known."""
+    if not isinstance(world.tunnel, Tunnel):
+        return ConditionValue(None, Reason.UNKNOWN, "the tunnel could not be read")
+    if degraded.status and degraded.reason not in BESIDE_THE_FLOW:
+        return ConditionValue(False, degraded.reason, degraded.message)
+    if any(pod.is_alive for pod in world.pods):
+        return ConditionValue(False, Reason.SCALING, "the last worker drains")
+    if not assessment.scaling.is_seen:
+        why = f": {world.peek_failure}" if world.peek_failure else " yet"
+        return ConditionValue(None, Reason.UNKNOWN, f"no worker runs, and not every channel was looked at{why}")
+    return ConditionValue(True, Reason.ASLEEP, _ASLEEP)
 
 
 def _progressing(plan: Plan) -> ConditionValue:

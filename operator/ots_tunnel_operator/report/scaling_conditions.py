@@ -10,6 +10,7 @@ from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.report.conditions import OF_AUTOSCALING, ConditionValue
 from ots_tunnel_operator.world import World
 
+_UNSEEN = "one worker stays, because the operator cannot look for changes itself"
 _BLIND = "the lag is not known: the number of workers stays"
 
 #: Limits that last, with the reason and the text of each; the others pass by themselves.
@@ -50,6 +51,8 @@ def scaling_limited(world: World, scaling: Scaling) -> ConditionValue:
     """Whether something that lasts keeps the number of workers from the one that the load asks for."""
     if scaling.foreign:
         return ConditionValue(True, Reason.REPLICAS_MANAGED, scaling.foreign)
+    if scaling.limit is Limit.PEEK_FAILED:
+        return ConditionValue(True, Reason.PEEK_FAILED, f"{_UNSEEN}: {world.peek_failure}")
     if scaling.limit in _LASTING:
         return ConditionValue(True, *_LASTING[scaling.limit])
     return ConditionValue(False, Reason.AS_EXPECTED)

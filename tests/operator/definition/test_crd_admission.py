@@ -240,10 +240,16 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "autoscaling.minReplicas must not be above autoscaling.maxReplicas",
     ),
     "no worker at all": (
-        {"replicas": 0, "autoscaling": {"mode": "Auto", "minReplicas": 1}},
+        {"autoscaling": {"mode": "Auto", "minReplicas": 0, "scaleToZero": {"enabled": True}}},
         {"autoscaling": {"mode": "Auto", "minReplicas": 0}},
         "spec.autoscaling.minReplicas",
-        "autoscaling.minReplicas must be at least 1, because this release does not scale to zero",
+        "autoscaling.minReplicas 0 needs autoscaling.scaleToZero.enabled true",
+    ),
+    "scale to zero without a minimum of 0": (
+        {"replicas": 0, "autoscaling": {"mode": "Auto", "minReplicas": 1, "scaleToZero": {"enabled": False}}},
+        {"autoscaling": {"mode": "Auto", "scaleToZero": {"enabled": True}}},
+        "spec.autoscaling.scaleToZero.enabled",
+        "autoscaling.scaleToZero.enabled true needs autoscaling.minReplicas 0",
     ),
     "autoscaling without workers": (
         SPARK | {"source__tunnel__type": "BaseData", "autoscaling": {"mode": "Disabled"}},
@@ -307,9 +313,9 @@ FIELDS: dict[str, tuple[dict[str, Any], str]] = {
         {"autoscaling": {"scaleDown": {"maxStepPercent": 101}}},
         "should be less than or equal to 100",
     ),
-    "scaling to zero is not there yet": (
-        {"autoscaling": {"scaleToZero": {"enabled": True}}},
-        'unknown field "spec.autoscaling.scaleToZero"',
+    "looks that are hours apart": (
+        {"autoscaling": {"minReplicas": 0, "scaleToZero": {"enabled": True, "peekIntervalSeconds": 3601}}},
+        "should be less than or equal to 3600",
     ),
     "a sink for measurements": ({"sink__count": {}}, 'unknown field "spec.sink.count"'),
     "a broker without a port": (

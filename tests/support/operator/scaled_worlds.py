@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ots_tunnel.model import ChannelStatus
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Tunnel, World
+from ots_tunnel_operator.world import Peek, Tunnel, World
 from tests.support.operator.worlds import (
     NOW,
     assessed,
@@ -82,3 +83,44 @@ def looked(of: World, times: int) -> World:
     for _ in range(times):
         of = replace(of, scaling=assessed(of).scaling.history, now=of.now + 15.0)
     return of
+
+
+def sleeper(
+    mode: str = "Auto",
+    *,
+    slept: float = 600.0,
+    replicas: int = 1,
+    suspend: bool = False,
+    deleted: bool = False,
+    status: dict[str, Any] | None = None,
+    autoscaling: dict[str, Any] | None = None,
+    generation: int = 3,
+    **changes: Any,
+) -> World:
+    """An object without a worker, because nothing is to be read; its channel was looked at a moment ago.
+
+    Args:
+        slept: seconds since the last worker went.
+        status: status.autoscaling.
+        autoscaling: spec.autoscaling without the mode.
+        generation: that status.autoscaling.sleep names; the object's is 3.
+        changes: of the world.
+    """
+    sleep = {"since": timestamp(NOW - slept), "generation": generation}
+    record = status or {"desiredReplicas": 0, "specReplicas": replicas, "sleep": sleep}
+    settings = autoscaling or {"minReplicas": 0, "scaleToZero": {"enabled": True}}
+    of = resource(
+        recorded(autoscaling=record),
+        deleted=deleted,
+        replicas=replicas,
+        suspend=suspend,
+        autoscaling={"mode": mode} | settings,
+    )
+    unowned = channel("c1", ChannelStatus.CLOSE, client="", consumed=NOW - 90_000)
+    found = {
+        "tunnel": Tunnel(description(unowned)),
+        "pods": (),
+        "children": deployment(0),
+        "peeks": {"c1": Peek(NOW - 30, False, NOW - 30)},
+    }
+    return world(of, **(found | changes))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus, Stage, TunnelDescription
 from ots_tunnel_operator import names
+from ots_tunnel_operator.assess.completion import end_has_passed
 from ots_tunnel_operator.assess.lag import HELD, Lag, consumable, is_initialised, orphaned
 from ots_tunnel_operator.assess.scaling.busy import busy_share
+from ots_tunnel_operator.assess.scaling.peeking import peeked
 from ots_tunnel_operator.autoscale.figures import Figures
 from ots_tunnel_operator.times import parse_time
-from ots_tunnel_operator.world import Pod, Tunnel, World
+from ots_tunnel_operator.world import Pod, Table, Tunnel, World
 
 #: Heartbeats after a change for which a ready worker without a channel is waited for. The service may leave one without
 #: any, so that the wait has an end.
@@ -28,7 +30,7 @@ def figures(world: World, lag: Lag | None, wanted: int, scaled: float | None) ->
     """
     found = world.tunnel.description if isinstance(world.tunnel, Tunnel) else None
     if found is None or not is_initialised(found):
-        return Figures(world.now, None, None, None, None)
+        return Figures(world.now, None, None, None, None, retention=_retention(world), is_over=end_has_passed(world))
     reports = [pod.report for pod in world.pods if pod.ready]
     missing = _missing(world, wanted)
     rates = [None if report is None else report.rows_per_second for report in reports]
@@ -42,7 +44,17 @@ def figures(world: World, lag: Lag | None, wanted: int, scaled: float | None) ->
         unsettled=_pods_change(world, wanted - missing) or _channels_move(world, found, scaled),
         missing=missing,
         slowest="" if lag is None else _slowest(lag),
+        rows=sum(channel.rows for channel in found.channels),
+        retention=_retention(world),
+        is_over=end_has_passed(world),
+        peeked=peeked(world),
     )
+
+
+def _retention(world: World) -> float | None:
+    """Seconds for which the table keeps its stream; None is unknown."""
+    seconds = world.source.stream_retention_seconds if isinstance(world.source, Table) else None
+    return seconds or world.resource.recorded_tunnel.get("streamRetentionSeconds") or None
 
 
 def _holds(pod: Pod) -> bool:

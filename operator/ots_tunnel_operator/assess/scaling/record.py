@@ -7,10 +7,12 @@ What a restart must not lose is in the status, everything else in the memory of 
     desiredReplicas                 the wanted number, which holds until the next decision
     specReplicas                    spec.replicas while mode was Auto; only Auto writes it
     lastScaleTime, lastDecision     when the number was changed last, and why
+    sleep                           since when no worker runs because nothing is to be read, and for which generation
 
 The wanted number, first match first:
 
     spec.replicas is 0                              0, whatever the mode: that is how to stop every worker
+    desiredReplicas is 0, and not Auto              spec.replicas: only Auto looks for what ends the sleep
     Auto, and specReplicas is recorded              desiredReplicas
     Disabled or Advise, specReplicas is recorded    desiredReplicas: after Auto the number stays until spec.replicas is
     and still is spec.replicas                      edited
@@ -46,6 +48,8 @@ def wanted_workers(resource: Resource) -> int:
     known, asked = found.get("desiredReplicas"), found.get("specReplicas")
     if known is None or asked is None or not spec.replicas:
         return spec.replicas
+    if not known and spec.scaling_mode != "Auto":
+        return spec.replicas
     return int(known) if spec.scaling_mode == "Auto" or asked == spec.replicas else spec.replicas
 
 
@@ -58,7 +62,14 @@ def record_of(resource: Resource) -> Record:
         desired=wanted_workers(resource),
         scaled=parse_time(found.get("lastScaleTime")),
         ineffective=parse_time(decision.get("time")) if is_useless else None,
+        slept=_slept(resource),
     )
+
+
+def _slept(resource: Resource) -> float | None:
+    """Since when no worker runs because nothing is to be read; None where the spec has changed since."""
+    found = recorded(resource).get("sleep") or {}
+    return parse_time(found.get("since")) if found.get("generation") == resource.generation else None
 
 
 def last_shown(resource: Resource) -> tuple[int | None, Limit]:
@@ -68,12 +79,12 @@ def last_shown(resource: Resource) -> tuple[int | None, Limit]:
     return recommended, Limit(limit) if limit in set(Limit) else Limit.NONE
 
 
-def change_document(change: Change, asked: int, now: float) -> dict[str, Any]:
-    """The record of a decision.
+def change_document(change: Change, resource: Resource, now: float) -> dict[str, Any]:
+    """The record of a decision; a field that is None is taken out of the status.
 
     Args:
         change: what was decided.
-        asked: spec.replicas.
+        resource: the object.
         now: seconds since 1970.
     """
     decision = {
@@ -85,7 +96,14 @@ def change_document(change: Change, asked: int, now: float) -> dict[str, Any]:
     }
     return {
         "desiredReplicas": change.after,
-        "specReplicas": asked,
+        "specReplicas": resource.spec.replicas,
         "lastScaleTime": timestamp(now),
         "lastDecision": decision,
+        **_sleep_document(change, resource, now),
     }
+
+
+def _sleep_document(change: Change, resource: Resource, now: float) -> dict[str, Any]:
+    if not change.after:
+        return {"sleep": {"since": timestamp(now), "generation": resource.generation}}
+    return {"sleep": None} if "sleep" in recorded(resource) else {}

@@ -33,6 +33,7 @@ from ots_tunnel_operator.assess.scaling.record import (
 )
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
+from ots_tunnel_operator.autoscale.asleep import is_fresh
 from ots_tunnel_operator.autoscale.decision import Cause, Decision, decide
 from ots_tunnel_operator.autoscale.figures import Figures
 from ots_tunnel_operator.autoscale.formula import load
@@ -66,6 +67,10 @@ class Scaling:
     """Whether the lag has been unknown for so long that nothing is scaled."""
     foreign: str = ""
     """Who else writes the number, in words."""
+    is_asleep: bool = False
+    """Whether no worker is wanted because nothing is to be read."""
+    is_seen: bool = False
+    """Whether every channel was looked at within the bound, so that this is still known."""
 
     @property
     def pace(self) -> float | None:
@@ -146,21 +151,27 @@ def _decided(world: World, lag: Lag | None, history: History) -> Scaling:
     """The operator's own number."""
     resource = world.resource
     asked, before = resource.spec.replicas, recorded(resource)
+    sleep = (resource.spec.autoscaling or Autoscaling()).scale_to_zero.policy()
     decision, found = _decide(world, lag, history, record_of(resource))
     foreign = _foreign(world, decision.history)
     limit = decision.limit if foreign is None else Limit.FOREIGN_WRITER
     document = {key: before[key] for key in ("lastScaleTime", "lastDecision") if key in before}
     document |= _document(decision.desired, decision.recommended, found.channels, limit) | {"specReplicas": asked}
-    record = None if decision.change is None else change_document(decision.change, asked, world.now)
+    record = None if decision.change is None else change_document(decision.change, resource, world.now)
+    if not decision.desired and "sleep" in before:
+        document["sleep"] = before["sleep"]
+    shown = {key: value for key, value in (document | (record or {})).items() if value is not None}
     return Scaling(
         decision.desired,
-        document | (record or {}),
+        shown,
         replace(decision.history, foreign=foreign),
         record,
         limit,
         misses=decision.history.misses,
         is_blind=decision.is_blind,
         foreign="" if foreign is None else foreign.text,
+        is_asleep=not decision.desired,
+        is_seen=sleep is not None and is_fresh(sleep, found.peeked, world.now),
     )
 
 

@@ -27,7 +27,9 @@ def next_steps(ott: Ott) -> list[Step]:
         return [Step("Nothing: delete it when you do not need its status any more.")]
     if ott.is_suspended:
         return [Step("Resume it when you want changes to flow again:", (commands.own(ott, "resume"),))]
-    if not ott.wanted_workers:
+    if ott.is_asleep and ott.condition("Ready").is_true:
+        return [Step("Nothing: a worker starts by itself. One starts at once after any edit of the spec.")]
+    if not ott.wanted_workers and not ott.is_asleep:
         return [Step("Give it workers:", (commands.scale(ott, 1),))]
     progressing = ott.condition("Progressing")
     if progressing.is_true and progressing.reason == Reason.ROLLOUT_STUCK:

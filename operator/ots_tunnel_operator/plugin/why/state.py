@@ -68,7 +68,19 @@ def _headline(ott: Ott, now: float) -> str:
         return "It is being paused: its workers finish what they hold."
     if ott.condition("Completed").is_true:
         return f"It is done {_because(ott.condition('Completed'), now)}"
+    if ott.is_asleep and ready.is_true:
+        return _asleep(ott, now)
     return _work(ott, ready, now)
+
+
+def _asleep(ott: Ott, now: float) -> str:
+    since, interval = ott.time("autoscaling", "sleep", "since"), ott.peek_interval
+    age = "" if since is None else f" for {words(now - since)}"
+    looks = "" if interval is None else f" every {words(interval)}"
+    return (
+        f"It has been asleep{age}: every change was read, so that no worker runs, and the operator looks{looks} "
+        "whether there is something to read."
+    )
 
 
 def _work(ott: Ott, ready: Condition, now: float) -> str:
@@ -137,7 +149,7 @@ def _base(ott: Ott) -> Iterator[str]:
 
 def _channels(ott: Ott) -> Iterator[str]:
     opened, unowned = ott.number("channels", "open"), ott.number("channels", "unowned")
-    if opened is None:
+    if opened is None or ott.is_asleep:
         return
     rate, least, most = (
         ott.number("throughput", "rowsPerSecond"),
@@ -164,7 +176,7 @@ def busiest(ott: Ott) -> int | None:
 def _lag(ott: Ott, now: float) -> Iterator[str]:
     seconds, point = ott.number("lag", "seconds"), ott.time("lag", "consumedUpTo")
     if seconds is None:
-        if ott.text("phase") == "Streaming":
+        if ott.text("phase") == "Streaming" and not ott.is_asleep:
             yield "Its lag is not known."
         return
     limit = ott.lag_limit
@@ -187,7 +199,7 @@ def _lag(ott: Ott, now: float) -> Iterator[str]:
 def _scaling(ott: Ott) -> Iterator[str]:
     """The number of workers that the load asks for, and what keeps it from that."""
     recommended, limit = ott.number("autoscaling", "recommendedReplicas"), ott.text("autoscaling", "limitedBy")
-    if ott.scaling_mode == "Disabled" or recommended is None:
+    if ott.scaling_mode == "Disabled" or recommended is None or ott.is_asleep:
         return
     limited = "" if limit in ("", "None") else f"; limited by {limit}"
     does = f"it has {ott.wanted_workers}" if ott.scaling_mode == "Auto" else "Advise changes nothing"

@@ -60,6 +60,8 @@ def _person(ott: Ott) -> Iterator[str]:
         yield f"The cause of {degraded.reason} to go away: Kubernetes tries again by itself."
     elif ott.is_suspended and ott.condition("Suspended").is_true:
         yield "You: spec.suspend is true."
+    elif ott.is_asleep:
+        yield "Something to read: a worker starts as soon as a look of the operator finds it."
     elif not ott.wanted_workers and ott.conditions and ott.deleted is None:
         yield "You: spec.replicas is 0."
 

@@ -107,6 +107,7 @@ def test_fields_that_may_be_unknown_are_optional() -> None:
 
     assert required == {
         ".status.autoscaling.lastDecision": ["time", "from", "to", "reason"],
+        ".status.autoscaling.sleep": ["since", "generation"],
         ".status.conditions[]": ["type", "status", "reason", "lastTransitionTime"],
         ".status.lag.slowest[]": ["id", "type"],
         ".status.possibleGaps[]": ["channel", "from", "to", "foundBy"],

@@ -17,7 +17,7 @@ from ots_tunnel_operator.assess.lag import (
     round_lag,
 )
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.world import Tunnel
+from ots_tunnel_operator.world import Peek, Pod, Tunnel
 from tests.support.operator.worlds import NOW, assessed, base, channel, description, pod, report_channel, world
 
 
@@ -185,3 +185,19 @@ def test_one_channel_that_is_too_late_is_enough_to_be_degraded() -> None:
     assert found.lag.seconds is None
     assert found.degradation is not None
     assert found.degradation.reason is Reason.LAG_HIGH
+
+
+def test_without_a_worker_the_last_look_that_found_nothing_says_until_when_a_channel_was_read() -> None:
+    free = description(channel("c1", ChannelStatus.CLOSE, client="", consumed=NOW - 9000))
+
+    def seconds(peek: Peek | None, *pods: Pod) -> int | None:
+        lag = measure(free, pods, NOW, {} if peek is None else {"c1": peek})
+        return None if lag is None else lag.seconds
+
+    assert seconds(None) == 9000
+    assert seconds(Peek(NOW - 5, True, NOW - 305)) == 305
+    assert seconds(Peek(NOW - 5, True)) == 9000
+    assert seconds(Peek(NOW - 9900, True, NOW - 9900)) == 9000
+    # a worker knows better
+    late = report_channel("c1", caught_up=False, lag_seconds=77)
+    assert seconds(Peek(NOW - 5, True, NOW - 305), pod("p", late)) == 77

@@ -10,6 +10,7 @@ import pytest
 from ots_tunnel.model import ChannelStatus, Stage
 from ots_tunnel_operator.assess.scaling.figures import figures
 from ots_tunnel_operator.autoscale.figures import Figures
+from ots_tunnel_operator.autoscale.peeked import Peeked
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Tunnel, Unread, World
 from tests.support.operator.scaled_worlds import scaled
@@ -35,12 +36,20 @@ def with_channels(*channels: Any, of: World | None = None) -> World:
 
 def test_a_settled_fleet() -> None:
     assert found_in(scaled(lag=90, busy=80)) == Figures(
-        NOW, channels=8, lag=90.0, busy=0.8, rate=240.0, slowest="c7 of pod-1"
+        NOW,
+        channels=8,
+        lag=90.0,
+        busy=0.8,
+        rate=240.0,
+        slowest="c7 of pod-1",
+        rows=0,
+        retention=100_000,
+        peeked=Peeked(),
     )
 
 
 def test_a_tunnel_that_was_not_read_or_lists_no_channel_yet_has_no_figures() -> None:
-    unknown = Figures(NOW, None, None, None, None)
+    unknown = Figures(NOW, None, None, None, None, retention=100_000)
 
     assert found_in(replace(scaled(), tunnel=Unread())) == unknown
     assert found_in(with_channels()) == unknown

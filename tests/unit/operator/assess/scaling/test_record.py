@@ -16,6 +16,7 @@ from ots_tunnel_operator.assess.scaling.record import (
 from ots_tunnel_operator.autoscale.decision import Cause, Change
 from ots_tunnel_operator.autoscale.limit import Limit
 from ots_tunnel_operator.autoscale.record import Record
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world import Resource
 from tests.support.operator.scaled_worlds import by_auto
 from tests.support.operator.worlds import NOW, recorded, resource
@@ -45,6 +46,10 @@ def an_object(mode: str | None, replicas: int, status: dict[str, Any] | None) ->
         ("Disabled", 3, by_auto(6), 3),
         ("Advise", 3, by_auto(6), 3),
         ("Disabled", 0, by_auto(6), 0),
+        # one that sleeps does so only with Auto, which looks for what ends that
+        ("Auto", 2, by_auto(0), 0),
+        ("Disabled", 2, by_auto(0), 2),
+        ("Advise", 2, by_auto(0), 2),
         # a release without the record kept half of it
         ("Auto", 4, {"specReplicas": 4}, 4),
     ],
@@ -72,6 +77,26 @@ def test_what_is_shown_is_read_back() -> None:
 
 
 def test_a_long_message_is_cut() -> None:
-    found = change_document(Change(1, 2, Cause.BUSY, "x" * 5000), 1, NOW)
+    found = change_document(Change(1, 2, Cause.BUSY, "x" * 5000), an_object("Auto", 1, None), NOW)
 
     assert len(found["lastDecision"]["message"]) == MAX_MESSAGE
+
+
+def test_a_sleep_is_recorded_for_one_generation() -> None:
+    of = an_object("Auto", 2, None)
+
+    found = change_document(Change(1, 0, Cause.ASLEEP, "nothing to read"), of, NOW)
+
+    assert (found["desiredReplicas"], found["sleep"]) == (0, {"since": timestamp(NOW), "generation": 3})
+    assert record_of(an_object("Auto", 2, found)).slept == NOW
+    edited = found | {"sleep": {"since": timestamp(NOW), "generation": 2}}
+    assert record_of(an_object("Auto", 2, edited)).slept is None
+    assert record_of(an_object("Auto", 2, by_auto(0))).slept is None
+
+
+def test_the_end_of_a_sleep_takes_its_record_back() -> None:
+    change = Change(0, 1, Cause.WOKEN, "c1 has something to read")
+    asleep = by_auto(0) | {"sleep": {"since": timestamp(NOW), "generation": 3}}
+
+    assert change_document(change, an_object("Auto", 2, asleep), NOW)["sleep"] is None
+    assert "sleep" not in change_document(change, an_object("Auto", 2, by_auto(0)), NOW)
