@@ -6,6 +6,7 @@ files       workers that publish files on a disk (`files`); written `files:17`
 spark       a fleet whose existing rows Spark copies (`spark`); written `spark:17`
 replicas    a fleet whose operator has two replicas (`replicas`); written `replicas:17`
 scaling     a fleet whose load changes, and with it the number of workers (`scaling`); written `scaling:17`
+sleeping    a fleet of which no worker runs while nothing is to be read (`sleeping`); written `sleeping:17`
 replicate   users who copy a table by `ots-tunnel replicate` (`replicate`); written `replicate:17`
 """
 
@@ -28,6 +29,8 @@ from tests.simulation.replicate.scenario import ReplicateScenario
 from tests.simulation.scaling.fleet import ScalingFleet
 from tests.simulation.scaling.scenario import ScalingScenario
 from tests.simulation.scenario import Scenario
+from tests.simulation.sleeping.fleet import SleepingFleet
+from tests.simulation.sleeping.scenario import SleepingScenario
 from tests.simulation.spark.fleet import SparkFleet
 from tests.simulation.spark.scenario import SparkScenario
 from tests.simulation.telling import Outcome, tell_out
@@ -40,6 +43,7 @@ KINDS = (
     SparkScenario,
     ReplicatedScenario,
     ScalingScenario,
+    SleepingScenario,
 )
 AnyScenario = Scenario | FleetScenario
 
@@ -63,6 +67,8 @@ def tell_here(scenario: AnyScenario, keep_story: bool = False) -> Outcome:
         return tell_out(SparkFleet, scenario, keep_story)
     if isinstance(scenario, ScalingScenario):
         return tell_out(ScalingFleet, scenario, keep_story)
+    if isinstance(scenario, SleepingScenario):
+        return tell_out(SleepingFleet, scenario, keep_story)
     if isinstance(scenario, FleetScenario):
         return tell_out(Fleet, scenario, keep_story)
     if isinstance(scenario, ReplicateScenario):

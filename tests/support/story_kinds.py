@@ -15,4 +15,5 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "spark": ("spark:",),
     "replicas": ("replicas:",),
     "scaling": ("scaling:",),
+    "sleeping": ("sleeping:",),
 }

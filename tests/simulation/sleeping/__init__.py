@@ -1,0 +1,1 @@
+"""Fleets of which no worker runs while nothing is to be read; the operator looks itself."""
