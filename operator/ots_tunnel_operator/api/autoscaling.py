@@ -101,7 +101,7 @@ class Autoscaling(ApiModel):
     catch_up_seconds: Annotated[int, Field(ge=30, le=86_400)] = 300
     """Seconds in which a lag above the target is to be worked off."""
     target_utilization_percent: Annotated[int, Field(ge=10, le=95)] = 70
-    """Percentage of time that a worker is to spend in the sink; the rest is its reserve."""
+    """Percentage of its time in the sink, or of its rate limit, that a worker is to use; the rest is its reserve."""
     scale_up: ScaleUp = ScaleUp()
     """How workers are added."""
     scale_down: ScaleDown = ScaleDown()
