@@ -4,7 +4,8 @@ meddling    the operator is no client: it connects, reports and stores nothing, 
             consume point or row count
 overslept   rows that are written while no worker runs are copied soon, and no worker is missing for longer than a
             quarter of the retention
-unseen      with Ready=True and Asleep the operator has read an empty page of every channel within the bound
+unseen      with Ready=True and Asleep the operator has read an empty page of every channel within the bound: in every
+            status that it writes, and, with some patience, in every look at what is stored
 restless    while it sleeps and nothing happens, nothing is written to the API server
 """
 
@@ -30,6 +31,8 @@ LOOK_SECONDS = 2.0
 STARTING = 150.0
 #: Seconds in which a fleet without work falls asleep, beside its idle time: it may begin with several workers.
 FALLING = 1500.0
+#: Seconds in which a status may still claim what was not looked at within the bound: a pass that failed, and the next.
+UNSEEN = 45.0
 #: Seconds of sleep in which nothing may be written.
 STILL = 240.0
 
@@ -49,6 +52,14 @@ class SleepingEvidence(Evidence):
         else:
             self._empty[entry.channel] = entry.t
 
+    def unseen(self) -> str:
+        """A channel of which no empty page was read within the bound; empty where there is none."""
+        bound = self._sleeping.loop.now - 2 * self._sleeping.scenario.peek - self._longest_pass()
+        for channel in self._described.streams if self._described is not None else ():
+            if channel.status is not ChannelStatus.TERMINATED and self._empty.get(channel.id, -1.0) < bound:
+                return channel.id[:8]
+        return ""
+
     def _wrong(
         self, before: Mapping[str, Any], after: Mapping[str, Any], change: Mapping[str, Any]
     ) -> Iterator[tuple[str, str]]:
@@ -57,11 +68,8 @@ class SleepingEvidence(Evidence):
             return
         if "conditions" not in change:
             return  # a record before the step that follows from it
-        assert self._described is not None
-        bound = self._sleeping.loop.now - 2 * self._sleeping.scenario.peek - self._longest_pass()
-        for channel in self._described.streams:
-            if channel.status is not ChannelStatus.TERMINATED and self._empty.get(channel.id, -1.0) < bound:
-                yield "unseen", f"Asleep, and no empty page of {channel.id[:8]} was read within the bound"
+        if channel := self.unseen():
+            yield "unseen", f"Asleep, and no empty page of {channel} was read within the bound"
 
 
 class SleepingClaims(Claims):
@@ -88,6 +96,7 @@ class SleepingFleet(Fleet):
         self.claims = SleepingClaims(self, self.violate)
         self._alone: dict[str, tuple[Any, ...]] = {}
         self._alone_since: float | None = None
+        self._unseen_since: float | None = None
         self.nights = 0
 
     def counts(self) -> dict[str, int]:
@@ -160,6 +169,7 @@ class SleepingFleet(Fleet):
         """Nothing moves on the channels while no worker lives, and none is missing for too long."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
+            self._judge_sight()
             tunnel = self.tunnel()
             if tunnel is None or self.programs() or self.pods():
                 self._alone, self._alone_since = {}, None
@@ -177,6 +187,16 @@ class SleepingFleet(Fleet):
                 self._alone_since = self.loop.now
             if self.loop.now - self._alone_since > self.quarter + self.slack:
                 self.violate("overslept", f"no worker for {self.loop.now - self._alone_since:.0f} s")
+
+    def _judge_sight(self) -> None:
+        """Judge whether what is stored still claims to sleep well when the operator has not looked for long."""
+        claims = asleep((self.stored() or {}).get("status") or {})
+        if not claims or not self.is_operator_able or not self.evidence.unseen():
+            self._unseen_since = None
+            return
+        self._unseen_since = self.loop.now if self._unseen_since is None else self._unseen_since
+        if self.loop.now - self._unseen_since > UNSEEN:
+            self.violate("unseen", f"Asleep, and for long no empty page of {self.evidence.unseen()} was read")
 
     # What nights need
 

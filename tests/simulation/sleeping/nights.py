@@ -105,6 +105,19 @@ async def _refused_looks(fleet: SleepingFleet) -> None:
     await fleet.wake_by_rows(seconds)
 
 
+async def _refused_looks_of_another(fleet: SleepingFleet) -> None:
+    """The looks fail, and an operator starts that has never seen anything of the channels."""
+    await fleet.doze()
+    seconds = 5.0 * fleet.scenario.peek
+    until = fleet.service.clock.now() + seconds
+    operation, code = "ReadRecords", "OTSInternalServerError"
+    rule = FaultRule(operation=operation, code=code, until=until, access_key_id=KEY.access_key_id)
+    fleet.service.emulator.add_fault(rule)
+    await asyncio.sleep(fleet.scenario.peek * fleet.chance.uniform(1.0, 1.6))
+    fleet.operator.end(fleet.chance.uniform(2, 10), fleet.chance.random() < 0.5)
+    await fleet.wake_by_rows(seconds)
+
+
 async def _dark(fleet: SleepingFleet) -> None:
     await fleet.doze()
     act = KINDS["dark for the operator"].draw(fleet.chance, "dark for the operator", fleet.loop.now)
@@ -159,6 +172,7 @@ NIGHTS: Final[dict[str, Night]] = {
     "split": _split,
     "split alone": _split_alone,
     "looks are refused": _refused_looks,
+    "looks are refused to a new operator": _refused_looks_of_another,
     "dark for the operator": _dark,
     "API fails": _api_fails,
     "while it goes": _while_it_goes,

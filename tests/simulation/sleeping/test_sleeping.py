@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[3]
 @pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.lasts(10)
-@pytest.mark.parametrize("seed", range(14))
+@pytest.mark.parametrize("seed", range(15))
 def test_nothing_is_overslept_and_the_status_knows_what_it_says(seed: int) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     command = [sys.executable, "-m", "tests.simulation", "verdict", f"sleeping:{seed}"]

@@ -63,6 +63,17 @@ def test_looks_that_find_nothing_cause_no_write() -> None:
     assert not is_different(first, second)
 
 
+def test_a_restarted_operator_that_has_looked_writes_nothing() -> None:
+    of = sleeper()
+    stored = reported(of)
+    again = replace(of, resource=replace(of.resource, status=stored), now=NOW + 40)
+
+    found = reported(replace(again, peeks={"c1": Peek(NOW + 40, False, NOW + 40)}))
+
+    assert not is_urgent(stored, found)
+    assert not is_different(stored, found)
+
+
 @pytest.mark.parametrize(
     ("of", "ready", "reason", "words"),
     [
