@@ -20,6 +20,8 @@ from ots_tunnel_operator.metrics import OperatorMetrics
 LOOP_SECONDS = 60.0
 #: Seconds between two ticks of the event loop.
 TICK_SECONDS = 1.0
+#: Seconds after which a connection that sends nothing is closed: its thread would wait for as long as the peer does.
+IDLE_SECONDS = 10.0
 #: Seconds that an object may go without a pass, or the process without one that observes its object; longer than a
 #: deletion may take (`Settings.delete_seconds`). One object that cannot be observed restarts nothing while others can.
 PASS_SECONDS = 900.0
@@ -105,6 +107,8 @@ class HealthServer(ServingThread):
 def _handler(health: Health) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         """Handler of one request."""
+
+        timeout = IDLE_SECONDS
 
         def do_GET(self) -> None:
             """Answer a probe or a scrape of the metrics."""

@@ -108,6 +108,21 @@ def test_a_wrong_value_is_refused(helm: Helm, setting: str, refusal: str) -> Non
     assert refusal in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("settings", "refusal"),
+    [
+        (["console.port=8080"], "console.port 8080 is that of probes and metrics"),
+        (["console.exposed=true", "metrics.service.port=8081"], "console.port and metrics.service.port are both 8081"),
+    ],
+)
+def test_ports_that_exclude_each_other_are_refused(helm: Helm, settings: list[str], refusal: str) -> None:
+    sets = [part for setting in settings for part in ("--set-json", setting)]
+    done = helm.run("template", "ott", str(CHART), *sets)
+
+    assert done.returncode != 0
+    assert refusal in done.stderr
+
+
 def test_a_budget_without_a_figure_is_refused(helm: Helm) -> None:
     done = helm.run("template", "ott", str(CHART), "--set-json", 'podDisruptionBudget.maxUnavailable=""')
 

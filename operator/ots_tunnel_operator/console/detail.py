@@ -51,7 +51,7 @@ def object_document(sight: Sight, lags: Sequence[int | None], own_lease: str, no
         "channels": channels_document(sight),
         "lags": list(lags),
         "lagSeconds": SAMPLE_SECONDS,
-        "lagLimit": (ott.spec.get("monitoring") or {}).get("lagDegradedSeconds"),
+        "lagLimit": ott.lag_limit,
     }
 
 

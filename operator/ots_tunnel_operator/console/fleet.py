@@ -25,7 +25,7 @@ def line_of(ott: Ott) -> dict[str, Any]:
         "ready": ott.condition("Ready").status,
         "phase": ott.text("phase"),
         "readyWorkers": ott.number("readyReplicas"),
-        "wantedWorkers": 0 if ott.is_suspended else ott.wanted_workers,
+        "wantedWorkers": ott.expected_workers,
         "open": ott.number("channels", "open"),
         "unowned": 0 if ott.is_asleep else ott.number("channels", "unowned"),
         "lag": lag,

@@ -48,7 +48,8 @@ def cli() -> None:
 def list_(kubectl: Kubectl, everywhere: bool, selector: str) -> None:
     """List objects: state, workers, channels, lag, and why one is not ready."""
     objects = kubectl.objects(everywhere=everywhere, selector=selector)
-    _say(fleet_lines(objects, _screen(), time.time(), with_namespace=everywhere))
+    servings = kubectl.servings(objects)
+    _say(fleet_lines(objects, _screen(), time.time(), with_namespace=everywhere, servings=servings))
 
 
 @cli.command(epilog="Example: kubectl ott channels orders-copy -n shop")
@@ -168,10 +169,12 @@ def _frame(kubectl: Kubectl, name: str | None, everywhere: bool, course: Course)
     if name:
         ott = kubectl.object(name)
         course.add([ott])
-        return object_frame(ott, kubectl.reports(ott), course, _screen(), time.time())
+        servings = kubectl.servings([ott])
+        return object_frame(ott, kubectl.reports(ott), course, _screen(), time.time(), servings=servings)
     objects = kubectl.objects(everywhere=everywhere)
     course.add(objects)
-    return fleet_frame(objects, course, _screen(), time.time(), everywhere=everywhere)
+    servings = kubectl.servings(objects)
+    return fleet_frame(objects, course, _screen(), time.time(), everywhere=everywhere, servings=servings)
 
 
 def _carry_out(kubectl: Kubectl, ott: Ott, edit: Edit) -> None:

@@ -46,13 +46,18 @@ def pause(ott: Ott) -> Edit:
     drain = f"its {of(workers, 'worker')} finish what they hold and end" if workers else "it starts no worker"
     said = [f"{ott.namespace}/{ott.name} pauses: {drain}; checkpoints are kept."]
     if (kept := ott.number("tunnel", "streamRetentionSeconds")) is not None:
-        # of one that sleeps it is only known that a quarter is not passed
-        used = 25 if ott.is_asleep else ott.number("lag", "retentionUsedPercent") or 0
-        said.append(
-            f"Changes wait in the stream, which keeps them for {words(kept)}: resume it within "
-            f"{words(kept * max(0, 100 - used) / 100)}, or changes are lost."
-        )
+        said.append(_time_left(ott, kept))
     return Edit(_spec_patch(ott, {"suspend": True}), (*said, *_declared(ott, "suspend")))
+
+
+def _time_left(ott: Ott, kept: int) -> str:
+    """How long a pause may last, where it is known how much of the stream's retention, in seconds, is used already."""
+    wait = f"Changes wait in the stream, which keeps them for {words(kept)}"
+    # of one that sleeps it is only known that a quarter is not passed
+    used = 25 if ott.is_asleep else ott.number("lag", "retentionUsedPercent")
+    if used is None or ott.condition("Ready").status == "Unknown":
+        return f"{wait}. How much of that is used already is not known: resume it soon, or changes are lost."
+    return f"{wait}: resume it within {words(kept * max(0, 100 - used) / 100)}, or changes are lost."
 
 
 def resume(ott: Ott) -> Edit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ots_tunnel_operator.plugin.ott import Ott
+from ots_tunnel_operator.plugin.serving import Serving, unserved_sentences
 from ots_tunnel_operator.plugin.text.columns import Cell, Column, table
 from ots_tunnel_operator.plugin.text.screen import Screen
 from ots_tunnel_operator.plugin.text.spans import UNKNOWN, count, of, short
@@ -26,11 +27,29 @@ _COLUMNS = (
 _RETENTION_HIGH = 50
 
 
-def fleet_lines(objects: Sequence[Ott], screen: Screen, now: float, *, with_namespace: bool = False) -> list[str]:
-    """The table and a line that sums it up."""
+def fleet_lines(
+    objects: Sequence[Ott],
+    screen: Screen,
+    now: float,
+    *,
+    with_namespace: bool = False,
+    servings: Sequence[Serving] = (),
+) -> list[str]:
+    """The table, whether an operator looks at the objects, and a line that sums it up.
+
+    Args:
+        servings: the Leases that the objects name.
+    """
     if not objects:
         return ["no objects"]
-    return [*fleet_table(objects, screen, now, with_namespace=with_namespace), "", summary(objects)]
+    table = fleet_table(objects, screen, now, with_namespace=with_namespace)
+    return [*table, "", *unserved_lines(objects, servings, screen, now), summary(objects)]
+
+
+def unserved_lines(objects: Sequence[Ott], servings: Sequence[Serving], screen: Screen, now: float) -> list[str]:
+    """The sentences of `unserved_sentences` as a warning."""
+    sentences = unserved_sentences(objects, servings, now)
+    return [screen.paint(line, "warn") for text in sentences for line in screen.sentences(text, indent="")]
 
 
 def fleet_table(objects: Sequence[Ott], screen: Screen, now: float, *, with_namespace: bool = False) -> list[str]:
@@ -105,7 +124,7 @@ def _row(ott: Ott, now: float) -> list[Cell]:
 def _workers(ott: Ott) -> Cell:
     """Ready pods and the wanted number."""
     ready = ott.number("readyReplicas")
-    wanted = 0 if ott.is_suspended else ott.wanted_workers
+    wanted = ott.expected_workers
     return Cell(f"{count(ready)}/{wanted}", "warn" if ready is not None and ready < wanted else "")
 
 

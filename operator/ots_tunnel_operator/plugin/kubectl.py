@@ -97,6 +97,11 @@ class Kubectl:
         renewed = parse_time(spec.get("renewTime"))
         return Serving(f"{namespace}/{name}", str(spec.get("holderIdentity") or ""), renewed)
 
+    def servings(self, objects: Sequence[Ott]) -> list[Serving]:
+        """The Leases of the operators that serve these objects, each once."""
+        first = {ott.lease: ott for ott in objects if ott.lease is not None}
+        return [found for ott in first.values() if (found := self.serving(ott)) is not None]
+
     def reports(self, ott: Ott) -> list[Report]:
         """What each worker tells, by name of the pod. Errors as of `objects`; a worker without an answer is none."""
         selector = ",".join(f"{key}={value}" for key, value in names.worker_selector(ott.name).items())

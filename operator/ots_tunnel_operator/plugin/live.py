@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ots_tunnel_operator.plugin.channels import channels_lines
-from ots_tunnel_operator.plugin.fleet import by_trouble, fleet_table, summary
+from ots_tunnel_operator.plugin.fleet import by_trouble, fleet_table, summary, unserved_lines
 from ots_tunnel_operator.plugin.kubectl import KubectlFailed
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.report import Report
+from ots_tunnel_operator.plugin.serving import Serving
 from ots_tunnel_operator.plugin.text.screen import Screen
 from ots_tunnel_operator.plugin.text.spans import count, short
 
@@ -48,20 +49,38 @@ class Course:
         return shown
 
 
-def fleet_frame(objects: Sequence[Ott], course: Course, screen: Screen, now: float, *, everywhere: bool) -> list[str]:
-    """All objects, those in trouble first."""
+def fleet_frame(
+    objects: Sequence[Ott],
+    course: Course,
+    screen: Screen,
+    now: float,
+    *,
+    everywhere: bool,
+    servings: Sequence[Serving] = (),
+) -> list[str]:
+    """All objects, those in trouble first; before them, whether an operator looks at them."""
     if not objects:
         return ["no objects"]
     ordered = sorted(objects, key=by_trouble)
     lines = fleet_table(ordered, screen, now, with_namespace=everywhere)
-    return _framed([summary(ordered), *course.lines(screen), ""], lines, screen)
+    warnings = unserved_lines(objects, servings, screen, now)
+    return _framed([summary(ordered), *warnings, *course.lines(screen), ""], lines, screen)
 
 
-def object_frame(ott: Ott, reports: Sequence[Report], course: Course, screen: Screen, now: float) -> list[str]:
-    """One object: its state, then its channels."""
+def object_frame(
+    ott: Ott,
+    reports: Sequence[Report],
+    course: Course,
+    screen: Screen,
+    now: float,
+    *,
+    servings: Sequence[Serving] = (),
+) -> list[str]:
+    """One object: its state, whether an operator looks at it, then its channels."""
     ready = ott.condition("Ready")
     state = f"{ott.text('phase') or '-'}, Ready {ready.status} ({ready.reason or '-'})"
-    head = [screen.paint(state, "good" if ready.is_true else "bad"), *course.lines(screen), ""]
+    warnings = unserved_lines([ott], servings, screen, now)
+    head = [screen.paint(state, "good" if ready.is_true else "bad"), *warnings, *course.lines(screen), ""]
     return _framed(head, channels_lines(ott, reports, screen, now), screen)
 
 

@@ -100,6 +100,11 @@ class Ott:
         return decided if self.scaling_mode == "Auto" or then == asked else asked
 
     @property
+    def expected_workers(self) -> int:
+        """Workers that should run now: none while it is suspended, and once everything is delivered."""
+        return 0 if self.is_suspended or self.condition("Completed").is_true else self.wanted_workers
+
+    @property
     def scaling_mode(self) -> str:
         """spec.autoscaling.mode."""
         return str((self.spec.get("autoscaling") or {}).get("mode") or "Disabled")

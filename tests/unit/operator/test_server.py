@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 import urllib.error
 import urllib.request
@@ -63,6 +64,15 @@ def test_an_event_loop_that_stands_still_is_no_life(get: Get, health: Health, mo
 
     assert status == 503
     assert text.startswith("the event loop has not run for ")
+
+
+def test_a_connection_that_asks_nothing_is_closed(health: Health, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "IDLE_SECONDS", 0.05)
+    with (
+        HealthServer(health, "127.0.0.1", 0) as server,
+        socket.create_connection(("127.0.0.1", server.port), timeout=10) as silent,
+    ):
+        assert silent.recv(1) == b""
 
 
 async def test_a_running_event_loop_ticks(health: Health, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from tests.support.operator.plugin_objects import (
     NOW,
     STATES,
     body,
+    conditions,
     deleting,
     expired,
     healthy,
@@ -38,6 +39,16 @@ LEASE = "ots-tunnel-system/ots-tunnel-operator"
 def without_workers() -> Ott:
     found = body()
     found["status"]["workers"] = []
+    return Ott(found)
+
+
+def done() -> Ott:
+    found = body()
+    found["status"] |= {
+        "phase": "Completed",
+        "readyReplicas": 0,
+        "conditions": conditions(Completed=("True", "AllChannelsTerminated", "")),
+    }
     return Ott(found)
 
 
@@ -71,6 +82,11 @@ def test_a_line_of_a_late_object() -> None:
     assert (line["retention"], line["retentionStyle"]) == (61, "bad")
     assert (line["readyWorkers"], line["wantedWorkers"], line["open"], line["unowned"]) == (2, 3, 4, 1)
     assert line["why"].startswith("LagHigh: the slowest channel is more than ")
+
+
+@pytest.mark.parametrize("ott", [paused(), done()])
+def test_an_object_that_is_paused_or_done_wants_no_worker(ott: Ott) -> None:
+    assert line_of(ott)["wantedWorkers"] == 0
 
 
 def test_what_is_unknown_is_null_in_a_line() -> None:
@@ -134,6 +150,12 @@ def test_an_object_is_described_in_the_words_of_the_plugin() -> None:
     assert found["title"].startswith("shop/orders-copy: existing rows and changes of table orders")
     assert any("RollingWorkers" in sentence for sentence in found["waits"])
     assert (found["lags"], found["lagSeconds"], found["lagLimit"]) == ([0, None, 12], 15.0, 60)
+
+
+def test_the_limit_of_the_lag_is_that_from_which_the_object_is_degraded() -> None:
+    found = body(sink={"files": {"url": "s3://lake/orders", "maxFileSeconds": 300}})
+
+    assert document(Ott(found))["lagLimit"] == 1200 == Ott(found).lag_limit
 
 
 def test_a_bad_condition_has_its_way_out_once() -> None:

@@ -7,7 +7,20 @@ import pytest
 from ots_tunnel_operator.names import ANNOTATION_RESTARTED_AT
 from ots_tunnel_operator.plugin.edits import Refused, pause, restart, resume
 from ots_tunnel_operator.plugin.ott import Ott
-from tests.support.operator.plugin_objects import NOW, UID, body, deleting, expired, healthy, paused, refused, unseen
+from tests.support.operator.plugin_objects import (
+    NOW,
+    UID,
+    body,
+    conditions,
+    deleting,
+    expired,
+    healthy,
+    paused,
+    refused,
+    unseen,
+)
+
+UNKNOWN = conditions(Ready=("Unknown", "EndpointUnreachable", "nothing answers"))
 
 
 def deployment(owner: str = UID, replicas: int = 3) -> dict[str, Any]:
@@ -29,6 +42,17 @@ def test_a_pause_counts_what_is_used_of_the_retention_already() -> None:
     found["status"]["lag"]["retentionUsedPercent"] = 50
 
     assert "resume it within 3 d 12 h" in pause(Ott(found)).words[1]
+
+
+@pytest.mark.parametrize("unknown", [{"lag": {"seconds": 3}}, {"conditions": UNKNOWN}])
+def test_a_pause_promises_no_time_while_it_is_not_known_what_is_used_already(unknown: dict[str, Any]) -> None:
+    found = body()
+    found["status"] |= unknown
+
+    assert pause(Ott(found)).words[1] == (
+        "Changes wait in the stream, which keeps them for 7 d. How much of that is used already is not known: "
+        "resume it soon, or changes are lost."
+    )
 
 
 def test_a_pause_of_what_was_never_looked_at_promises_no_time() -> None:

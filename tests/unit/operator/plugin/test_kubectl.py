@@ -145,6 +145,15 @@ def test_the_lease_of_the_operator_is_read_where_the_object_names_it(answers: An
     ]
 
 
+def test_a_lease_that_many_objects_name_is_read_once(answers: Answers) -> None:
+    answers.add("get leases", {"spec": {}})
+
+    assert [found.lease for found in Kubectl().servings([healthy(), unseen(), healthy()])] == [
+        "ots-tunnel-system/ots-tunnel-operator"
+    ]
+    assert len(answers.calls) == 1
+
+
 @pytest.mark.parametrize(("said", "is_gone"), [("(NotFound): leases", True), ("(Forbidden): no", False)])
 def test_only_a_lease_that_does_not_exist_is_a_gone_operator(answers: Answers, said: str, is_gone: bool) -> None:
     answers.add("get leases", said=f"Error from server {said}", code=1)

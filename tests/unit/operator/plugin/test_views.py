@@ -126,6 +126,39 @@ def test_why_says_that_no_operator_runs() -> None:
     assert not any("Lease" in line for line in unread)
 
 
+@pytest.mark.parametrize(
+    ("serving", "said"),
+    [
+        (Serving(LEASE, "operator-6f5d_1", NOW - 5), ""),
+        (
+            Serving(LEASE, "operator-6f5d_1", NOW - 7200),
+            f"No operator looks at 2 objects: operator-6f5d_1 last renewed Lease {LEASE} 2 h ago, so what is shown is "
+            "as old as that.",
+        ),
+        (
+            Serving(LEASE),
+            f"No operator looks at 2 objects: no process holds Lease {LEASE}, so what is shown may be old.",
+        ),
+        (
+            Serving(LEASE, failure="forbidden"),
+            f"Whether the operator of Lease {LEASE} runs could not be read: forbidden",
+        ),
+    ],
+)
+def test_a_list_says_that_no_operator_looks_at_its_objects(serving: Serving, said: str) -> None:
+    # one that no operator has claimed says so itself
+    objects = [healthy(), late(), STATES["unseen"]()]
+    listed = fleet_lines(objects, WIDE, NOW, servings=[serving])
+    live = fleet_frame(objects, Course(), WIDE, NOW, everywhere=True, servings=[serving])
+    one = object_frame(healthy(), [], Course(), WIDE, NOW, servings=[serving])
+
+    assert said in " ".join(listed)
+    assert said in " ".join(live)
+    assert said.replace("2 objects", "1 object") in " ".join(one)
+    assert bool(said) == any("Lease" in line for line in (*listed, *live, *one))
+    assert listed[-1].startswith("3 objects")
+
+
 def test_why_names_a_spec_that_nobody_has_looked_at() -> None:
     found = body()
     found["metadata"]["generation"] = 8
