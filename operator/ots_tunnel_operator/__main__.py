@@ -286,7 +286,7 @@ def leadership(namespace: str, name: str, served: Sequence[str], health: Health)
         yield None
         return
     identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-    serves = ", ".join(sorted(served)) or "every namespace"
+    serves = ", ".join(sorted(served)) or names.EVERY_NAMESPACE
     lease = Lease(namespace, name, identity, tick=health.tick, still=health.still, serves=serves)
     lease.start()
     health.ready = True

@@ -38,6 +38,8 @@ ANNOTATION_RENDERED_HASH = f"{GROUP}/rendered-hash"
 ANNOTATION_OPERATOR = f"{GROUP}/operator"
 #: On the Lease: the namespaces that its holder serves (`kube.lease`).
 ANNOTATION_SERVES = f"{GROUP}/serves"
+#: What it says of a holder that serves all of them; of any other it lists them.
+EVERY_NAMESPACE = "every namespace"
 #: On the record of a snapshot: the table that its rows are copied into (`ots_tunnel.endpoint.table_identity`).
 ANNOTATION_DESTINATION = f"{GROUP}/destination"
 #: Number of refused records (status.refused.records) that a person has seen: the object is not Degraded by them.

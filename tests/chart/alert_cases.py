@@ -11,6 +11,7 @@ from dataclasses import dataclass
 Series = Mapping[str, str]
 
 OBJECT = 'namespace="shop", name="copy"'
+OTHER_OBJECT = 'namespace="shop", name="other"'
 PLACE = {"namespace": "shop", "name": "copy"}
 #: Labels of the operator's process, and of a worker's metrics.
 PROCESS = 'namespace="ots", job="operator"'
@@ -95,6 +96,17 @@ CASES: Mapping[str, Case] = {
         "1m",
         PLACE,
         "shop/copy may miss changes",
+    ),
+    "OtsTunnelUnserved": Case(
+        {
+            gauge("claim_unreadable"): "1x15",
+            f'ots_tunnel_condition{{{OTHER_OBJECT}, type="Ready", reason="Consuming"}}': "1x15",
+        },
+        # the operator that it names is scraped as well
+        {gauge("claim_unreadable"): "1x15", condition("Ready", "LagHigh", pod="b"): "0x15"},
+        "11m",
+        PLACE,
+        "perhaps no operator serves shop/copy",
     ),
     "OtsTunnelChannelsUnowned": Case(
         {gauge("unowned_channels"): "2x15", gauge("wanted_workers"): "3x15"},

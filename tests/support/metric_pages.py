@@ -52,6 +52,7 @@ OPERATOR: Page = {
     "ots_tunnel_operator_service_errors": ("counter", {"code"}),
     "ots_tunnel_condition": ("gauge", _OBJECT | {"type", "reason"}),
     "ots_tunnel_phase": ("gauge", _OBJECT | {"phase"}),
+    "ots_tunnel_claim_unreadable": ("gauge", _OBJECT),
     "ots_tunnel_lag_seconds": ("gauge", _OBJECT),
     "ots_tunnel_lag_limit_seconds": ("gauge", _OBJECT),
     "ots_tunnel_retention_used_percent": ("gauge", _OBJECT),

@@ -8,17 +8,18 @@ it, and no other one acts on it. A claim is written once, with the resourceVersi
 operators wins; afterwards it costs nothing, and a new leader of the same Lease continues without a write.
 
 A claim is taken over once its operator is gone: the claim stands, and its Lease has not changed, for TAKEOVER_SECONDS.
-A holder renews every 2 s, and a free or missing Lease does not change. A claim that comes back after a takeover shows
-that its operator is back, although its Lease was looked at shortly before. After a takeover the new operator waits for
-GRACE_SECONDS before it acts: by then an operator that came back at that moment has seen the claim. A leader that lost
-its Lease sends no write (`kube.lease.Lease.is_held`). A Lease that must not be read, as by an operator that serves some
-namespaces only, counts as held: `doubt` says so in words, for an event, and a person decides by removing the
-annotation.
+A holder renews every 2 s, and a free or missing Lease does not change. A Lease whose holder has said for so long that
+it serves other namespaces counts as gone in the rest: nobody works there by that Lease any more. A claim that comes
+back after a takeover shows that its operator is back, although its Lease was looked at shortly before. After a takeover
+the new operator waits for GRACE_SECONDS before it acts: by then an operator that came back at that moment has seen the
+claim. A leader that lost its Lease sends no write (`kube.lease.Lease.is_held`). A Lease that must not be read, as by an
+operator that serves some namespaces only, counts as held: `doubt` says so in words, for an event, and a person decides
+by removing the annotation.
 
     no claim                        claim it, then act
     our claim                       act
     another claim, Lease alive      leave the object alone
-    another claim, Lease gone       claim it, wait, then act
+    another claim, Lease gone       claim it, wait, then act; also where its holder serves other namespaces
 
 An operator without leader election has no Lease to name: it makes no claims and respects those of others.
 """
@@ -36,7 +37,7 @@ from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import LEASE, TUNNEL
 from ots_tunnel_operator.log_actions import LogAction
-from ots_tunnel_operator.names import ANNOTATION_OPERATOR
+from ots_tunnel_operator.names import ANNOTATION_OPERATOR, ANNOTATION_SERVES, EVERY_NAMESPACE
 
 logger = logging.getLogger(__name__)
 
@@ -69,11 +70,26 @@ class _Refusal:
 
 @dataclass(slots=True)
 class _OtherLease:
-    """What was seen of another operator's Lease; times are those of the clock."""
+    """What was seen of another operator's Lease; times are those of the clock.
+
+    Args:
+        version: what changes with every renewal.
+        since: time since which it is this one.
+        read: time of the last look.
+        serves: the namespaces of its holder, in words; empty where it does not tell.
+        serves_since: time since which these are the same.
+    """
 
     version: str
     since: float
     read: float
+    serves: str
+    serves_since: float
+
+    def ended(self, namespace: str) -> float:
+        """Time since which nobody has worked in a namespace by this Lease, if nobody does."""
+        is_served = self.serves in ("", EVERY_NAMESPACE) or namespace in self.serves.split(", ")
+        return self.since if is_served else self.serves_since
 
 
 class Claims:
@@ -107,7 +123,7 @@ class Claims:
         found = _holder(metadata)
         if found == self._mine:
             return self._after_a_takeover(uid)
-        if found and not await self._is_gone(found, self._sighting(uid, found)):
+        if found and not await self._is_gone(found, metadata["namespace"], self._sighting(uid, found)):
             self._log(metadata, uid, found)
             return Claim.ELSEWHERE
         if not self._mine:
@@ -158,10 +174,11 @@ class Claims:
             self._sighted[uid] = holder, since
         return since
 
-    async def _is_gone(self, holder: str, sighted: float) -> bool:
-        """Whether the Lease of this name has not changed for so long that no operator holds it.
+    async def _is_gone(self, holder: str, served: str, sighted: float) -> bool:
+        """Whether the Lease of this name has not changed for so long that no operator holds it, or serves a namespace.
 
         Args:
+            served: namespace of the object.
             sighted: since when the object names it, by the clock.
         """
         namespace, _, name = holder.partition("/")
@@ -172,16 +189,19 @@ class Claims:
         if refusal is not None and now - refusal.tried < TAKEOVER_SECONDS:
             return False
         if known is None or now - known.read >= _FRESH_SECONDS:
-            version = await self._version(namespace, name)
-            if version is None:
+            found = await self._look(namespace, name)
+            if found is None:
                 self._leases.pop(holder, None)
                 return False
+            version, serves = found
             since = known.since if known is not None and known.version == version else now
-            known = self._leases[holder] = _OtherLease(version, since, now)
-        return now - max(known.since, sighted) >= TAKEOVER_SECONDS
+            serves_since = known.serves_since if known is not None and known.serves == serves else now
+            known = self._leases[holder] = _OtherLease(version, since, now, serves, serves_since)
+        return now - max(known.ended(served), sighted) >= TAKEOVER_SECONDS
 
-    async def _version(self, namespace: str, name: str) -> str | None:
-        """What changes with every renewal of a Lease; None where this cannot be read."""
+    async def _look(self, namespace: str, name: str) -> tuple[str, str] | None:
+        """What changes with every renewal of a Lease, and which namespaces its holder serves; None where this cannot be
+        read."""
         holder = f"{namespace}/{name}"
         try:
             lease = await self._kube.get(LEASE, namespace, name)
@@ -190,7 +210,11 @@ class Claims:
                 self._refused[holder] = _Refusal(str(error)[:MAX_ERROR], self._clock())
             return None
         self._refused.pop(holder, None)
-        return "missing" if lease is None else f"{lease['metadata'].get('uid')}/{lease['metadata']['resourceVersion']}"
+        if lease is None:
+            return "missing", ""
+        metadata = lease["metadata"]
+        serves = str((metadata.get("annotations") or {}).get(ANNOTATION_SERVES) or "")
+        return f"{metadata.get('uid')}/{metadata['resourceVersion']}", serves
 
     def _log(self, metadata: Mapping[str, Any], uid: str, holder: str) -> None:
         if self._logged.get(uid) == holder:

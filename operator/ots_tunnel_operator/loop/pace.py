@@ -44,11 +44,13 @@ SPARK_PROBLEMS = frozenset({Reason.SPARK_OPERATOR_MISSING, Reason.SNAPSHOT_RETRY
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The end of a pass: seconds until the next one; `gone` where the object no longer exists, `elsewhere` where
-    another operator serves it, so that nothing was observed."""
+    another operator serves it, so that nothing was observed; `in_doubt` where it cannot be read whether that one still
+    runs."""
 
     delay: float
     gone: bool = False
     elsewhere: bool = False
+    in_doubt: bool = False
 
 
 class Pace:

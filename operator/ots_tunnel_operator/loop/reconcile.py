@@ -132,6 +132,8 @@ class Reconciler:
                 # the liveness probe must not wait for passes over an object that no longer exists, and of one that
                 # another operator serves this one has no figures
                 self._metrics.forget(namespace, name)
+                if outcome.in_doubt:
+                    self._metrics.doubted(namespace, name)
             elif cache.failing_since is None:
                 self._metrics.passed(namespace, name, seconds)
             else:
@@ -150,9 +152,9 @@ class Reconciler:
                 return Outcome(0.0, gone=True)
             claim = await self.claims.claim(body)
             if claim is Claim.ELSEWHERE:
-                await self._post_doubt(body, cache)
+                in_doubt = await self._post_doubt(body, cache)
                 cache.failing_since = None
-                return Outcome(self._settings.poll_seconds, elsewhere=True)
+                return Outcome(self._settings.poll_seconds, elsewhere=True, in_doubt=in_doubt)
             if claim is Claim.NEW:
                 cache.outdated, refused = True, "its claim could not be read back"
                 continue
@@ -170,11 +172,13 @@ class Reconciler:
             raise KubeError(409, "Conflict", f"the object has changed in each of {MAX_STEPS} steps: {refused}")
         return Outcome(self._settings.gap_seconds)
 
-    async def _post_doubt(self, body: Manifest, cache: LoopCache) -> None:
-        """Post that nobody can tell whether somebody serves the object: its status is not this operator's to write."""
+    async def _post_doubt(self, body: Manifest, cache: LoopCache) -> bool:
+        """Post that nobody can tell whether somebody serves the object, if so: its status is not this operator's to
+        write."""
         doubt = self.claims.doubt(body)
         if doubt:
             metadata = body["metadata"]
             of = Reference(metadata["namespace"], metadata["name"], str(metadata.get("uid") or ""))
             notice = Notice("Warning", "ClaimUnreadable", doubt)
             await self._reporter.post(of, notice, cache, self._clock(), every=DOUBT_SECONDS)
+        return bool(doubt)

@@ -36,6 +36,7 @@ GAUGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "useful_workers": ("Channels that can be read at the same time: more workers would have nothing to do.", ()),
     "catchup_ratio": ("Seconds of changes consumed in a second; below 1 the lag grows.", ()),
     "unaccepted_gaps": ("Possible gaps that onPossibleGap Continue has not accepted.", ()),
+    "claim_unreadable": ("1 while it cannot be read whether the operator that the object names still runs.", ()),
     "snapshot_omitted_cells": ("Cells that the snapshot by Spark did not write on purpose.", ()),
 }
 

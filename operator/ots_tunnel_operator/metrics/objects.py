@@ -43,6 +43,12 @@ class ObjectMetrics(Collector):
         with self._lock:
             self._samples[place] = tuple(samples)
 
+    def doubted(self, place: Place) -> None:
+        """Say of an object that names another operator that it cannot be read whether that one runs: nothing else of it
+        is known here."""
+        with self._lock:
+            self._samples[place] = (("claim_unreadable", ((), 1.0)),)
+
     def acted(self, place: Place, action: str) -> None:
         """Count something that was decided and carried out for an object."""
         with self._lock:

@@ -102,6 +102,10 @@ class OperatorMetrics:
         """Set the gauges of one object from its status (`ObjectMetrics.observed`)."""
         self._objects.observed((namespace, name), status, wanted)
 
+    def doubted(self, namespace: str, name: str) -> None:
+        """Say that perhaps no operator serves an object (`ObjectMetrics.doubted`)."""
+        self._objects.doubted((namespace, name))
+
     def forget(self, namespace: str, name: str) -> None:
         """Remove the samples of an object that no longer exists, or that another operator serves."""
         with self._lock:

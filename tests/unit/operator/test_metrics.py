@@ -44,6 +44,7 @@ def value(metrics: OperatorMetrics, name: str, **labels: str) -> float | None:
 
 def test_the_scraped_page_has_every_name_with_its_labels(metrics: OperatorMetrics) -> None:
     metrics.observed("shop", "copy", STATUS, WANTED)
+    metrics.doubted("shop", "another")
     metrics.acted("shop", "copy", "ScaleDown")
     metrics.passed("shop", "copy", 0.1)
     metrics.failed("AuthFailed")
@@ -103,6 +104,14 @@ def test_an_object_that_is_gone_has_no_sample(metrics: OperatorMetrics) -> None:
     metrics.forget("shop", "copy")
 
     assert not [sample for family in metrics.registry.collect() for sample in family.samples if "name" in sample.labels]
+
+
+def test_of_an_object_that_perhaps_nobody_serves_nothing_else_is_known(metrics: OperatorMetrics) -> None:
+    metrics.observed("shop", "copy", STATUS, WANTED)
+    metrics.doubted("shop", "copy")
+
+    samples = [sample for family in metrics.registry.collect() for sample in family.samples if "name" in sample.labels]
+    assert [(sample.name, sample.value) for sample in samples] == [("ots_tunnel_claim_unreadable", 1.0)]
 
 
 def test_actions_are_counted_by_kind(metrics: OperatorMetrics) -> None:

@@ -55,7 +55,10 @@ def stored(**metadata: Any) -> KubeMemory:
 
 
 async def step(
-    kube: KubeMemory, find: Callable[[Resource], World], cache: LoopCache | None = None
+    kube: KubeMemory,
+    find: Callable[[Resource], World],
+    cache: LoopCache | None = None,
+    metrics: OperatorMetrics | None = None,
 ) -> tuple[Outcome, int]:
     """One pass, and its number of observations."""
     observed = Observed(find)
@@ -63,7 +66,7 @@ async def step(
         cast(Cluster, kube),
         cast(Observer, observed),
         SETTINGS,
-        OperatorMetrics(),
+        metrics or OperatorMetrics(),
         lambda resource: None,
         clock=lambda: NOW,
     )
@@ -281,10 +284,13 @@ async def test_a_claim_that_cannot_be_checked_is_told_by_an_event_and_nothing_el
 
     kube = Forbidding(stored(annotations={ANNOTATION_OPERATOR: "far/lease"}).objects)
     before, cache = copy.deepcopy(kube.objects["TablestoreTunnel", NAME]), LoopCache()
+    metrics = OperatorMetrics()
     for _ in range(3):
-        outcome, passes = await step(kube, lambda _: world(), cache)
+        outcome, passes = await step(kube, lambda _: world(), cache, metrics)
 
-    assert (outcome, passes) == (Outcome(SETTINGS.poll_seconds, elsewhere=True), 0)
+    assert (outcome, passes) == (Outcome(SETTINGS.poll_seconds, elsewhere=True, in_doubt=True), 0)
+    place = {"namespace": "default", "name": NAME}
+    assert metrics.registry.get_sample_value("ots_tunnel_claim_unreadable", place) == 1.0
     assert kube.objects["TablestoreTunnel", NAME] == before
     (event,) = (item for (kind, _), item in kube.objects.items() if kind == "Event")
     assert (event["type"], event["reason"]) == ("Warning", "ClaimUnreadable")

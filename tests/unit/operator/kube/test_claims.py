@@ -10,7 +10,7 @@ from ots_tunnel_operator.kube.claims import GRACE_SECONDS, TAKEOVER_SECONDS, Cla
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import TUNNEL, Kind, Manifest
-from ots_tunnel_operator.names import ANNOTATION_OPERATOR
+from ots_tunnel_operator.names import ANNOTATION_OPERATOR, ANNOTATION_SERVES
 from tests.support.kube.kube_memory import KubeMemory
 
 OBJECT = ("TablestoreTunnel", "copy")
@@ -42,9 +42,11 @@ class Scene:
         found: str = self.kube.objects[OBJECT]["metadata"]["annotations"][ANNOTATION_OPERATOR]
         return found
 
-    def renew(self) -> None:
+    def renew(self, serves: str = "") -> None:
         self.renewals += 1
-        metadata = {"name": "lease", "namespace": "a", "uid": "l1", "resourceVersion": str(self.renewals)}
+        metadata: dict[str, Any] = {"name": "lease", "namespace": "a", "uid": "l1"}
+        metadata |= {"resourceVersion": str(self.renewals)}
+        metadata |= {"annotations": {ANNOTATION_SERVES: serves}} if serves else {}
         self.kube.objects["Lease", "lease"] = {"metadata": metadata}
 
 
@@ -85,6 +87,36 @@ async def test_a_claim_is_respected_while_its_lease_is_renewed(caplog: pytest.Lo
 
     assert scene.kube.writes == []
     assert [vars(record)["lease"] for record in caplog.records] == ["a/lease"]
+
+
+@pytest.mark.parametrize(
+    ("serves", "is_taken"),
+    [
+        ("lake", True),
+        ("lake, shop-dr", True),
+        ("lake, shop", False),
+        ("shop", False),
+        ("every namespace", False),
+        # an earlier release does not tell
+        ("", False),
+    ],
+)
+async def test_a_claim_of_an_operator_that_serves_other_namespaces_now_is_taken_over(
+    serves: str, is_taken: bool
+) -> None:
+    scene = Scene()
+    scene.claimed_by("a/lease")
+    scene.renew("every namespace")
+    assert await scene.claim() is Claim.ELSEWHERE
+    began = scene.now = scene.now + 10 * TAKEOVER_SECONDS
+    while scene.now - began < 2 * TAKEOVER_SECONDS:
+        scene.renew(serves)
+        if await scene.claim() is not Claim.ELSEWHERE:
+            break
+        scene.now += 5.0
+
+    assert (scene.now - began) == (TAKEOVER_SECONDS if is_taken else 2 * TAKEOVER_SECONDS)
+    assert scene.holder == ("b/lease" if is_taken else "a/lease")
 
 
 @pytest.mark.parametrize("exists", [True, False], ids=["not renewed", "missing"])
