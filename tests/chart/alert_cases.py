@@ -76,6 +76,20 @@ CASES: Mapping[str, Case] = {
         "shop/copy has been on its way for half an hour: CreatingTunnel",
         "creatingtunnel",
     ),
+    "OtsTunnelNotReady": Case(
+        # two causes take turns, so that no other alert fires
+        {
+            condition("Ready", "EndpointUnreachable"): " ".join(["-1 -1 -1 -1 stale _ _ _"] * 10),
+            condition("Ready", "ServiceUnavailable"): " ".join(["_ _ _ _ -1 -1 -1 stale"] * 10),
+        },
+        {
+            condition("Ready", "EndpointUnreachable"): " ".join(["-1 -1 -1 -1 stale _ _ _"] * 10),
+            condition("Ready", "Consuming"): " ".join(["_ _ _ _ 1 1 1 stale"] * 10),
+        },
+        "70m",
+        PLACE,
+        "shop/copy has not been Ready for half an hour",
+    ),
     "OtsTunnelLagHigh": Case(
         {gauge("lag_seconds"): "901x10", gauge("lag_limit_seconds"): "900x10"},
         {gauge("lag_seconds"): "900x10", gauge("lag_limit_seconds"): "900x10"},

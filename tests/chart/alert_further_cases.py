@@ -35,6 +35,22 @@ FURTHER: Sequence[tuple[str, Case]] = (
         ),
     ),
     (
+        # it was resumed a moment ago; and one that waits for a person has its own alert
+        "OtsTunnelNotReady",
+        Case(
+            {condition("Ready", "RollingWorkers"): "0x50", condition("Progressing", "AsExpected"): "0x50"},
+            {
+                condition("Ready", "SuspendRequested"): "0x45 stale",
+                condition("Ready", "StartingWorkers"): "_x46 0x10",
+                'ots_tunnel_condition{namespace="shop", name="late", type="Ready", reason="TunnelExpired"}': "0x60",
+                'ots_tunnel_condition{namespace="shop", name="late", type="Stalled", reason="TunnelExpired"}': "1x60",
+            },
+            "50m",
+            PLACE,
+            "shop/copy has not been Ready for half an hour",
+        ),
+    ),
+    (
         # the share used is unknown for the same cause
         "OtsTunnelRetentionAtRisk",
         Case(

@@ -84,8 +84,8 @@ def labelled(families: Iterable[Metric]) -> dict[str, tuple[str, set[str]]]:
     }
 
 
-#: Labels that Prometheus adds: of the target, and by the relabeling of the chart's PodMonitor.
-_ADDED = {"namespace", "name", "job", "pod"}
+#: Labels that Prometheus adds: of the target, by the relabeling of the chart's PodMonitor, and of its own ALERTS.
+_ADDED = {"namespace", "name", "job", "pod"} | {"alertname", "alertstate"}
 _SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "gauge": ("",)}
 _LABELS = re.compile(r"""\b(?:by|on)\s*\(([^)]*)\)|([a-z_]+)\s*(?:=~|!~|!=|=)\s*\"""")
 
