@@ -15,8 +15,9 @@ in the pass that applies the new template. From the statuses alone follows who i
 that have waited longest (`observe.rollouts`), as many as the budget has room for beside those that roll. So a crash
 loses nothing, and two objects do not take the same place.
 
-A rollout that does not go on for the Deployment's progress deadline, about ten minutes, is RolloutStuck: it keeps its
-old workers, and its place is free. An object that rolls anyway takes the new template with it.
+A rollout that does not go on for the Deployment's progress deadline, about ten minutes, or that somebody has paused, is
+RolloutStuck: it keeps its old workers, and its place is free. An object that rolls anyway takes the new template with
+it.
 
 One whose new template the API server refuses (`workers.podTemplate`) cannot begin. It is RolloutStuck as well, until
 the template is taken; then it waits for its turn.
@@ -27,14 +28,17 @@ document. Only the number of workers follows the spec.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from ots_tunnel_operator import names
+from ots_tunnel_operator.assess.worker_pods.exits import is_overcome
+from ots_tunnel_operator.assess.worker_pods.trouble import MEMORY_SECONDS, RESTARTS
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.plan.actions import Plan, Wait
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import World
+from ots_tunnel_operator.world import Pod, World
 
 
 def replaces_workers(world: World, manifest: Manifest, replicas: int) -> bool:
@@ -93,11 +97,37 @@ def is_rolling(world: World) -> bool:
     return int(status.get("updatedReplicas") or 0) < int(status.get("replicas") or 0)
 
 
-def is_stuck(world: World) -> bool:
-    """Whether the Deployment's controller has given a rollout up."""
-    conditions = ((world.deployment or {}).get("status") or {}).get("conditions") or ()
+def find_stuck(world: World) -> str | None:
+    """Why a rollout does not go on, in words; empty where its pods tell, None where it goes on.
+
+    The Deployment's controller gives one up, but not while it is paused, nor while a new worker is ready for a moment
+    in each of its lives: each of these moments is progress to it.
+    """
+    found = world.deployment
+    if found is None or not is_rolling(world):
+        return None
+    if found["spec"].get("paused"):
+        return (
+            f": the Deployment is paused; kubectl rollout resume deployment/{found['metadata']['name']} lets it go on"
+        )
+    if (pod := _ending_pod(world, found)) is not None:
+        return f"; new pod: {pod.message or 'its container ends again and again'}"
+    conditions = (found.get("status") or {}).get("conditions") or ()
     given_up = ("Progressing", "ProgressDeadlineExceeded")
-    return is_rolling(world) and any((one.get("type"), one.get("reason")) == given_up for one in conditions)
+    return "" if any((one.get("type"), one.get("reason")) == given_up for one in conditions) else None
+
+
+def _ending_pod(world: World, deployment: Mapping[str, Any]) -> Pod | None:
+    """A pod of the new template that is older than the progress deadline and keeps ending."""
+    deadline = float(deployment["spec"].get("progressDeadlineSeconds") or 600)
+    alive = sorted((pod for pod in world.pods if pod.is_alive and not pod.deleting), key=lambda pod: pod.name)
+    youngest = max(alive, key=lambda pod: (pod.created, pod.name), default=None)
+    for pod in alive:
+        is_new = youngest is not None and pod.template == youngest.template
+        is_old = world.now - pod.created >= deadline
+        if is_new and is_old and pod.restarts >= RESTARTS and not is_overcome(pod, world.now, MEMORY_SECONDS):
+            return pod
+    return None
 
 
 def _progress(world: World) -> str:

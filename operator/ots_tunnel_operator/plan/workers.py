@@ -12,7 +12,7 @@ from ots_tunnel_operator.manifests.worker_deployment import deployment
 from ots_tunnel_operator.manifests.worker_document import config_map, worker_config
 from ots_tunnel_operator.manifests.worker_spread import disruption_budget
 from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, RecordStatus, SetReplicas, TryTemplate, Wait
-from ots_tunnel_operator.plan.rollout import asks_again, is_rolling, is_stuck, replaces_workers, waits_for_its_turn
+from ots_tunnel_operator.plan.rollout import asks_again, find_stuck, is_rolling, replaces_workers, waits_for_its_turn
 from ots_tunnel_operator.plan.scaling import Course, course
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
@@ -143,8 +143,8 @@ def _wait_for_workers(world: World, replicas: int, step: Course) -> Wait | None:
     found = world.deployment
     if found is None:
         return Wait(Reason.STARTING_WORKERS, f"{replicas} workers are being started")
-    if is_stuck(world):
-        return Wait(Reason.ROLLOUT_STUCK, f"the former workers keep running{_why_new_pod_waits(world)}")
+    if (why := find_stuck(world)) is not None:
+        return Wait(Reason.ROLLOUT_STUCK, f"the former workers keep running{why or _why_new_pod_waits(world)}")
     status, spec = found.get("status") or {}, found.get("spec") or {}
     ready, updated = int(status.get("readyReplicas") or 0), int(status.get("updatedReplicas") or 0)
     exists = int(status.get("replicas") or 0)

@@ -18,8 +18,9 @@ from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import notices
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.world import Resource, RolloutTurn, World
+from ots_tunnel_operator.world import Container, Resource, RolloutTurn, World
 from tests.support.operator.worlds import (
+    NOW,
     SETTINGS,
     TUNNEL_ID,
     UID,
@@ -34,6 +35,7 @@ from tests.support.operator.worlds import (
 NEXT = replace(SETTINGS, worker_image="worker:2", rollout_budget=2)
 ALONE = RolloutTurn()
 WAITING, ROLLING = ("True", "RolloutWaiting"), ("True", "RollingWorkers")
+STUCK = ("True", "RolloutStuck")
 
 
 def deployed(of: Resource, replicas: int = 1, image: str = "worker:1", /, **status: Any) -> dict[tuple[str, str], Any]:
@@ -178,8 +180,53 @@ def test_a_rollout_that_does_not_go_on_is_told_and_gives_its_place_up() -> None:
     assert progress(world(of, children=over))["Progressing"]["reason"] == "AsExpected"
 
 
+def test_a_rollout_that_somebody_has_paused_gives_its_place_up() -> None:
+    """The Deployment's controller gives none up while it is paused."""
+    of = resource(recorded(observedGeneration=3))
+    children = deployed(of, 1, "worker:2", replicas=2, updatedReplicas=1)
+    children["Deployment", "flights-copy"]["spec"]["paused"] = True
+
+    found = progress(world(of, children=children))["Progressing"]
+    assert (found["status"], found["reason"]) == STUCK
+    assert "paused; kubectl rollout resume deployment/flights-copy lets it go on; see " in found["message"]
+
+
+ENDS = "OOMKilled with exit code 137"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({}, "RolloutStuck"),
+        ({"ready": False}, "RolloutStuck"),
+        ({"message": ""}, "RolloutStuck"),
+        ({"created": NOW - 629.0}, "RollingWorkers"),
+        ({"restarts": 2}, "RollingWorkers"),
+        ({"container": Container(started=NOW - 600.0)}, "RollingWorkers"),
+        ({"deleting": True}, "RollingWorkers"),
+        ({"template": "old"}, "RollingWorkers"),
+    ],
+)
+def test_a_new_worker_that_is_ready_for_a_moment_in_each_life_is_no_progress(
+    changes: dict[str, Any], reason: str
+) -> None:
+    """To the Deployment's controller each of these moments is some, so that it never gives the rollout up."""
+    of = resource(recorded(observedGeneration=3))
+    ended = {"restarts": 3, "created": NOW - 630.0, "template": "new", "message": ENDS}
+    container = Container(started=NOW - 5.0)
+    former = pod("pod-1", report_channel("c1"), created=NOW - 9000.0, template="old")
+    new = pod("pod-2", **({"container": container} | ended | changes))
+    newest = pod("pod-3", created=NOW - 5.0, template="new", ready=False)
+    children = deployed(of, 1, "worker:2", replicas=2, updatedReplicas=1)
+
+    found = progress(world(of, children=children, pods=(former, new, newest)))["Progressing"]
+
+    assert found["reason"] == reason
+    told = changes.get("message", ENDS) or "its container ends again and again"
+    assert (f"the former workers keep running; new pod: {told}" in found["message"]) == (reason == "RolloutStuck")
+
+
 REFUSED = pod_template_refused("denied by a policy")
-STUCK = ("True", "RolloutStuck")
 SELECTED = {"podTemplate": {"spec": {"nodeSelector": {"disk": "ssd"}}}}
 
 
