@@ -29,6 +29,7 @@ from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.report.condition_rules import decide_conditions
 from ots_tunnel_operator.report.conditions import build
+from ots_tunnel_operator.report.late_start import lost_so_far
 from ots_tunnel_operator.report.refusals import find_refusals
 from ots_tunnel_operator.reset.record import recorded_loss
 from ots_tunnel_operator.times import parse_time, timestamp
@@ -67,7 +68,7 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
         "verdict": verdict_document(assessment.verdict) if assessment.verdict is not None else None,
         "refused": refusals.document(),
         "reset": world.resource.status.get("reset"),
-        "lost": world.resource.status.get("lost"),
+        "lost": lost_so_far(world, assessment.read_mark),
         "workers": [_worker(pod, refusals.counted) for pod in sorted(pods, key=lambda pod: pod.name)[:MAX_WORKERS]],
         "autoscaling": dict(assessment.scaling.document),
         "podMonitor": world.resource.status.get("podMonitor"),
