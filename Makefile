@@ -65,11 +65,12 @@ plugin: setup ## Write kubectl ott as one archive, with a manifest for krew, int
 	@$(RUN) python operator/build_plugin.py
 
 .PHONY: bench
-bench: setup ## Measure worker and emulator; writes bench.json and the table of docs/performance.md
+bench: setup ## Measure worker, emulator and operator; writes bench.json and the table of docs/performance.md
 	@$(RUN) python -m tests.bench
 	@$(RUN) python -m tests.bench.emulator
 	@$(RUN) python -m tests.bench.emulator_durable
 	@$(RUN) python -m tests.bench.pages
+	@$(RUN) python -m tests.bench.scale
 	@$(RUN) python -m tests.docs.fill
 
 .PHONY: lint

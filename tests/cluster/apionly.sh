@@ -2,7 +2,8 @@
 # apionly.sh up|down DIR: etcd, API server and controller manager on 127.0.0.1; no root, no node, so pods stay Pending.
 # Validation, CEL, server-side apply, garbage collection and RBAC are real; Deployments create Pods. Ready in 3-4 s.
 # It chooses free ports at start, so that any number can run, each with a separate DIR, which `down` removes.
-# API_SERVER_FLAGS are further flags of the API server; the last one of a name counts.
+# API_SERVER_FLAGS and CONTROLLER_FLAGS are further flags of API server and controller manager; the last one of a name
+# counts.
 # `up` prints one line for eval: PATH and KUBECONFIG (DIR/kubeconfig). Writes are in DIR/audit.log, logs in DIR/*.log.
 set -euo pipefail
 HERE=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
@@ -73,7 +74,8 @@ YAML
   await 60 "the API server" /readyz
   start kube-controller-manager --kubeconfig "$DIR/kubeconfig" --root-ca-file "$DIR/pki/apiserver.crt" \
     --service-account-private-key-file "$DIR/service-accounts.key" --use-service-account-credentials \
-    --kube-api-qps 500 --kube-api-burst 500 --leader-elect=false --secure-port 0 --flex-volume-plugin-dir "$DIR/flex"
+    --kube-api-qps 500 --kube-api-burst 500 --leader-elect=false --secure-port 0 --flex-volume-plugin-dir "$DIR/flex" \
+    ${CONTROLLER_FLAGS:-}
   await 60 "the controller manager" /api/v1/namespaces/default/serviceaccounts/default
   say "API server is ready on port $API_PORT after $SECONDS s"
   echo "export PATH=$BIN:\$PATH KUBECONFIG=$DIR/kubeconfig"

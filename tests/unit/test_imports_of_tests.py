@@ -11,6 +11,7 @@ TESTS = Path(__file__).parents[1]
 #: Folder -> folders that it may import, with the reason.
 ALLOWED = {
     "unit": {"bench"},  # tests of the parts of the benchmark
+    "bench": {"operator"},  # the operator's process
     "docs": {"bench", "sharp_edges"},  # the pages show the benchmark's table and the list of edges
     "chart": {"docs", "operator"},  # the page of its values; the operator runs under its roles
     "operator": {"simulation"},  # the model of the API server

@@ -31,17 +31,25 @@ class OperatorProcess:
         log: file for the output.
         flags: additional flags.
         can_block: whether `block` is used.
+        modules: folder of further modules, which come first.
     """
 
     def __init__(
-        self, kubeconfig: Path, namespace: str | None, log: Path, *flags: str, can_block: bool = False
+        self,
+        kubeconfig: Path,
+        namespace: str | None,
+        log: Path,
+        *flags: str,
+        can_block: bool = False,
+        modules: Path | None = None,
     ) -> None:
         scope = () if namespace is None else ("--namespace", namespace)
         program = [sys.executable, "-c", _BLOCKING] if can_block else module("ots_tunnel_operator")
         self._command = [*program, "run", *scope]
         self._command += ["--http-host", "127.0.0.1", "--http-port", "0", "--worker-image", "worker:test"]
         self._command += ["--spark-image", "spark:test", *flags]
-        self._environment = inherited_environment(KUBECONFIG=str(kubeconfig))
+        folders = () if modules is None else (modules,)
+        self._environment = inherited_environment(*folders, KUBECONFIG=str(kubeconfig))
         # otherwise the operator uses the pod's service account where the tests run in a pod
         self._environment.pop("KUBERNETES_SERVICE_HOST", None)
         self._log = log
