@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import signal
@@ -30,7 +31,7 @@ from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.runtime import Runtime
 from ots_tunnel_operator.server import Health, HealthServer
-from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.settings import Settings, WorkerNetwork
 
 logger = logging.getLogger("ots_tunnel_operator")
 
@@ -51,6 +52,27 @@ def read_labels(_: click.Context, __: click.Parameter, values: tuple[str, ...]) 
         if not key or not equals:
             raise click.BadParameter(f"found {key + equals + value!r}, allowed is KEY=VALUE")
     return tuple((key, value) for key, _, value in pairs)
+
+
+def read_network(_: click.Context, __: click.Parameter, text: str | None) -> WorkerNetwork | None:
+    """What `--worker-network` allows; the API server judges peers and rules.
+
+    Raises:
+        BadParameter: it is no JSON object with lists `from` and, where connections of workers are limited, `egress`.
+    """
+    if not text:
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise click.BadParameter(f"found no JSON: {error}") from error
+    if not isinstance(found, dict) or not {"from"} <= found.keys() <= {"from", "egress"}:
+        raise click.BadParameter('allowed is an object with "from" and, optionally, "egress"')
+    for key, items in found.items():
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            raise click.BadParameter(f"{key}: allowed is a list of objects")
+    egress = found.get("egress")
+    return WorkerNetwork(tuple(found["from"]), None if egress is None else tuple(egress))
 
 
 @click.group(
@@ -91,6 +113,13 @@ def main() -> None:
     default=True,
     show_default=True,
     help="Make a PodDisruptionBudget for the workers of each object; those that exist stay.",
+)
+@click.option(
+    "--worker-network",
+    callback=read_network,
+    metavar="JSON",
+    help="Make a NetworkPolicy for the workers of each object: `from` lists peers that may connect, "
+    "`egress` rules of where workers may connect to. Policies that exist stay without the option.",
 )
 @click.option(
     "--pod-monitor-interval",
@@ -178,6 +207,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     image_pull_policy: str,
     worker_pull_secrets: tuple[str, ...],
     worker_budgets: bool,
+    worker_network: WorkerNetwork | None,
     pod_monitor_interval: str,
     pod_monitor_labels: tuple[tuple[str, str], ...],
     cluster_assigns_user: bool,
@@ -202,6 +232,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
         image_pull_policy=image_pull_policy,
         worker_pull_secrets=worker_pull_secrets,
         worker_budgets=worker_budgets,
+        worker_network=worker_network,
         pod_monitor_interval=pod_monitor_interval,
         pod_monitor_labels=pod_monitor_labels,
         cluster_assigns_user=cluster_assigns_user,

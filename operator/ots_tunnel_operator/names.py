@@ -84,7 +84,7 @@ def deployment_name(name: str) -> str:
 
 
 def workers_name(name: str) -> str:
-    """Name of the workers' ServiceAccount, PodDisruptionBudget and PodMonitor."""
+    """Name of the workers' ServiceAccount, PodDisruptionBudget, NetworkPolicy and PodMonitor."""
     return f"{name}-workers"
 
 

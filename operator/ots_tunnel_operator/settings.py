@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerNetwork:
+    """Connections that a NetworkPolicy allows to the workers of each object, in the form of Kubernetes."""
+
+    peers: tuple[Mapping[str, Any], ...]
+    """Who may connect to their port of status and metrics (NetworkPolicyPeer); without any, only their node may."""
+    egress: tuple[Mapping[str, Any], ...] | None = None
+    """Rules of where they may connect to (NetworkPolicyEgressRule); None allows everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +31,8 @@ class Settings:
     """Secrets, in the namespace of each object, with which the image of worker pods is pulled."""
     worker_budgets: bool = True
     """Whether the workers of each object get a PodDisruptionBudget."""
+    worker_network: WorkerNetwork | None = None
+    """What the NetworkPolicy of each object's workers allows; None makes no policy."""
     pod_monitor_interval: str = "30s"
     """Time between two scrapes of a worker by the PodMonitor of its object, as Prometheus writes it."""
     pod_monitor_labels: tuple[tuple[str, str], ...] = ()

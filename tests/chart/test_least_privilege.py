@@ -48,6 +48,9 @@ CHILDREN = (
     ("PodDisruptionBudget", "copy-workers"),
     ("PodMonitor", "copy-workers"),
 )
+#: What the operator is told where the values switch network policies on, as the chart renders it.
+NETWORK = ("--worker-network", '{"from": [{"namespaceSelector": {}}]}')
+NETWORK_CHILD = ("NetworkPolicy", "copy-workers")
 SPARK_CHILDREN = (
     ("ServiceAccount", "spark-spark"),
     ("Role", "spark-spark"),
@@ -65,6 +68,7 @@ class Scene:
     kube: KubeApi
     emulator: Emulator
     operator: OperatorProcess
+    children: tuple[tuple[str, str], ...]
 
     def create(self, name: str, *, annotations: dict[str, str] | None = None, **changes: Any) -> None:
         places = {"source__endpoint": self.emulator.endpoint}
@@ -160,13 +164,14 @@ def installed(helm: Helm, server: ApiServer, folder: Path, *settings: str) -> It
     keys = ["--from-literal=accessKeyId=test-id", "--from-literal=accessKeySecret=test-secret"]
     server.must("-n", NAMESPACE, "create", "secret", "generic", "ots-credentials", *keys)
     scope = NAMESPACE if settings else None
+    network = NETWORK if settings else ()
     lease = ("--lease-namespace", HOME, "--lease-name", RELEASE)
     with ExitStack() as stack:
         emulator = stack.enter_context(Emulator())
         fill(emulator, "flights")
         account = as_account(server, folder / "kubeconfig")
-        operator = stack.enter_context(OperatorProcess(account, scope, folder / "log", *lease, *FAST))
-        yield Scene(server, kube, emulator, operator)
+        operator = stack.enter_context(OperatorProcess(account, scope, folder / "log", *lease, *FAST, *network))
+        yield Scene(server, kube, emulator, operator, (*CHILDREN, NETWORK_CHILD) if settings else CHILDREN)
     done = helm.run("uninstall", "ott", "--namespace", HOME, kubeconfig=server.kubeconfig)
     assert done.returncode == 0, done.stderr
     for namespace in (NAMESPACE, HOME):
@@ -188,9 +193,9 @@ def live(scene: Scene) -> None:
     scene.until(lambda: scene.reason("bad", "TunnelReady") == "TableNotFound", "the bad object says why")
     scene.create("elsewhere", annotations={names.ANNOTATION_OPERATOR: "other/operator"})
     scene.create("copy", monitoring={"podMonitor": True})
-    for kind, name in CHILDREN:
+    for kind, name in scene.children:
         scene.until(lambda kind=kind, name=name: scene.has(kind, name), f"{kind} {name}")
-    for kind, name in CHILDREN:
+    for kind, name in scene.children:
         scene.spoil(kind, name)
     scene.kube.patch("TablestoreTunnel", NAMESPACE, "copy", {"spec": {"monitoring": {"podMonitor": False}}})
     scene.until(lambda: not scene.has("PodMonitor", "copy-workers"), "the PodMonitor is removed")
@@ -226,7 +231,11 @@ def held(server: ApiServer) -> set[Right]:
     return found
 
 
-@pytest.mark.parametrize("settings", [(), (f'watch.namespaces=["{NAMESPACE}"]',)], ids=["cluster", "namespaces"])
+@pytest.mark.parametrize(
+    "settings",
+    [(), (f'watch.namespaces=["{NAMESPACE}"]', "workers.networkPolicy.enabled=true")],
+    ids=["cluster", "namespaces"],
+)
 def test_the_operator_needs_every_right_that_it_has_and_no_other(
     helm: Helm, server: ApiServer, tmp_path: Path, settings: tuple[str, ...]
 ) -> None:

@@ -146,6 +146,19 @@ def test_the_role_in_every_namespace_holds_what_is_called_and_nothing_else(helm:
     assert roles(helm)["ClusterRole"] == needed() | KOPF | OWNERS | DEFINITIONS | drivers() | lease
 
 
+def test_rights_to_network_policies_come_with_their_value(helm: Helm) -> None:
+    policies = {("networking.k8s.io", "networkpolicies", verb) for verb in ("get", "list", "watch", "create", "patch")}
+    switched_on = roles(helm, "workers.networkPolicy.enabled=true")["ClusterRole"]
+
+    assert switched_on - roles(helm)["ClusterRole"] == policies
+
+
+def test_rights_to_pod_monitors_go_with_their_value(helm: Helm) -> None:
+    gone = roles(helm)["ClusterRole"] - roles(helm, "workers.podMonitor.enabled=false")["ClusterRole"]
+
+    assert {resource for _, resource, _ in gone} == {"podmonitors"}
+
+
 def test_the_role_in_some_namespaces_holds_what_is_called_and_nothing_else(helm: Helm) -> None:
     assert roles(helm, 'watch.namespaces=["shop"]')["Role"] == needed() | KOPF | OWNERS | drivers()
 

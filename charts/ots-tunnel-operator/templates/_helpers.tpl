@@ -108,6 +108,23 @@ labels: {{- merge (include "ott.labels" .root | fromYaml) (.labels | default dic
 {{- include "ott.image" (dict "registry" ($s.registry | default (include "ott.registry" .)) "repository" $s.repository "tag" ($s.tag | default $i.tag | default .Chart.AppVersion) "digest" $s.digest) -}}
 {{- end -}}
 
+{{/* What the NetworkPolicy of each object's workers allows, as JSON for `--worker-network`. */}}
+{{- define "ott.workerNetwork" -}}
+{{- $n := .Values.workers.networkPolicy -}}
+{{- $home := dict "matchLabels" (dict "kubernetes.io/metadata.name" (include "ott.namespace" .)) -}}
+{{- $operator := dict "namespaceSelector" $home "podSelector" (dict "matchLabels" (include "ott.selector" . | fromYaml)) -}}
+{{- $found := dict "from" (prepend $n.from $operator) -}}
+{{- if $n.egress.enabled -}}
+{{- $ports := list -}}
+{{- range $n.egress.ports -}}
+{{- $ports = append $ports (dict "port" . "protocol" "TCP") -}}
+{{- end -}}
+{{- $names := dict "ports" (list (dict "port" 53 "protocol" "UDP") (dict "port" 53 "protocol" "TCP")) -}}
+{{- $found = set $found "egress" (concat (list $names (dict "ports" $ports)) $n.egress.extra) -}}
+{{- end -}}
+{{- toJson $found -}}
+{{- end -}}
+
 {{/* Rights of the operator in every namespace that it serves. */}}
 {{- define "ott.rules" -}}
 # Children are written by server-side apply, which needs create and patch; garbage collection deletes them.
@@ -144,6 +161,11 @@ labels: {{- merge (include "ott.labels" .root | fromYaml) (.labels | default dic
 {{- if .Values.workers.podDisruptionBudget.enabled }}
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
+  verbs: [get, list, watch, create, patch]
+{{- end }}
+{{- if .Values.workers.networkPolicy.enabled }}
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
   verbs: [get, list, watch, create, patch]
 {{- end }}
 {{- if .Values.workers.podMonitor.enabled }}

@@ -45,6 +45,7 @@ EVENT = Kind("v1", "Event", "events")
 SERVICE_ACCOUNT = Kind("v1", "ServiceAccount", "serviceaccounts")
 DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments")
 DISRUPTION_BUDGET = Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
+NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies")
 ROLE = Kind("rbac.authorization.k8s.io/v1", "Role", "roles")
 ROLE_BINDING = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings")
 LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
@@ -64,6 +65,7 @@ KINDS: Mapping[tuple[str, str], Kind] = {
         SERVICE_ACCOUNT,
         DEPLOYMENT,
         DISRUPTION_BUDGET,
+        NETWORK_POLICY,
         ROLE,
         ROLE_BINDING,
         LEASE,

@@ -10,6 +10,7 @@ from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.manifests.worker_account import has_own_account, service_account
 from ots_tunnel_operator.manifests.worker_deployment import deployment
 from ots_tunnel_operator.manifests.worker_document import config_map, worker_config
+from ots_tunnel_operator.manifests.worker_network import network_policy
 from ots_tunnel_operator.manifests.worker_spread import disruption_budget
 from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, RecordStatus, SetReplicas, TryTemplate, Wait
 from ots_tunnel_operator.plan.rollout import asks_again, find_stuck, is_rolling, replaces_workers, waits_for_its_turn
@@ -133,9 +134,10 @@ def _render(
     except ConfigError as error:
         return (), Problem(Reason.INVALID_SPEC, str(error))
     account = (service_account(obj, settings.worker_pull_secrets),) if has_own_account(obj) else ()
+    network = (network_policy(obj, settings.worker_network),) if settings.worker_network is not None else ()
     # last: workers run without it as well
     budget = (disruption_budget(obj),) if settings.worker_budgets else ()
-    return tuple(ApplyObject(manifest) for manifest in (document, *account, workers, *budget)), None
+    return tuple(ApplyObject(manifest) for manifest in (document, *account, *network, workers, *budget)), None
 
 
 def _wait_for_workers(world: World, replicas: int, step: Course) -> Wait | None:

@@ -14,7 +14,9 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests import worker_deployment, worker_document
 from ots_tunnel_operator.manifests.pod_monitor import pod_monitor
 from ots_tunnel_operator.manifests.worker_account import has_own_account, service_account
+from ots_tunnel_operator.manifests.worker_network import network_policy
 from ots_tunnel_operator.manifests.worker_spread import disruption_budget
+from ots_tunnel_operator.settings import WorkerNetwork
 from tests.support.operator.objects import tunnel_object
 
 
@@ -66,6 +68,39 @@ def test_a_budget_lets_one_worker_go_at_a_time_and_never_holds_a_node() -> None:
     config = worker_document.worker_config(parsed(), "tunnel-1")
     deployment = worker_deployment.deployment(parsed(), config, "worker:1", 1)
     assert budget["spec"]["selector"] == deployment["spec"]["selector"]
+
+
+PROMETHEUS = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+
+
+def test_a_network_policy_admits_its_peers_to_one_port_and_nobody_else() -> None:
+    policy = network_policy(parsed(), WorkerNetwork((PROMETHEUS,)))
+
+    validate(policy, "1.34", strict=True)
+    config = worker_document.worker_config(parsed(), "tunnel-1")
+    workers = worker_deployment.deployment(parsed(), config, "worker:1", 1)["spec"]
+    assert policy["spec"]["podSelector"] == workers["selector"]
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    (rule,) = policy["spec"]["ingress"]
+    (port,) = workers["template"]["spec"]["containers"][0]["ports"]
+    assert rule == {"from": [PROMETHEUS], "ports": [{"port": port["containerPort"], "protocol": "TCP"}]}
+    assert policy["metadata"]["ownerReferences"][0]["name"] == "flights-copy"
+
+
+def test_without_peers_a_network_policy_admits_nobody() -> None:
+    # a rule with an empty list would admit everybody
+    assert network_policy(parsed(), WorkerNetwork(()))["spec"]["ingress"] == []
+
+
+def test_a_network_policy_limits_what_workers_connect_to_only_where_asked() -> None:
+    https = {"ports": [{"port": 443, "protocol": "TCP"}]}
+    policy = network_policy(parsed(), WorkerNetwork((PROMETHEUS,), (https,)))
+
+    validate(policy, "1.34", strict=True)
+    assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    assert policy["spec"]["egress"] == [https]
+    # no rule allows nothing
+    assert network_policy(parsed(), WorkerNetwork((), ()))["spec"]["policyTypes"] == ["Ingress", "Egress"]
 
 
 def test_the_pod_monitor_is_that_of_the_file() -> None:

@@ -32,6 +32,7 @@ KINDS: dict[str, str] = {
     "PodDisruptionBudget": "apis/policy/v1/{}/poddisruptionbudgets",
     "Role": "apis/rbac.authorization.k8s.io/v1/{}/roles",
     "RoleBinding": "apis/rbac.authorization.k8s.io/v1/{}/rolebindings",
+    "NetworkPolicy": "apis/networking.k8s.io/v1/{}/networkpolicies",
     "PodMonitor": "apis/monitoring.coreos.com/v1/{}/podmonitors",
     "SparkApplication": "apis/sparkoperator.k8s.io/v1beta2/{}/sparkapplications",
 }

@@ -17,7 +17,9 @@ from ots_tunnel_operator.times import parse_time
 #: Characters of generated names (apimachinery, util/rand): no vowels, and no digits that look like letters.
 _GENERATED = "[bcdfghjklmnpqrstvwxz2456789]"
 #: Kinds of children that have events of their own.
-_KINDS = frozenset({"Deployment", "ConfigMap", "SparkApplication", "PodDisruptionBudget", "PodMonitor"})
+_KINDS = frozenset(
+    {"Deployment", "ConfigMap", "SparkApplication", "PodDisruptionBudget", "PodMonitor", "NetworkPolicy"}
+)
 
 Event = Mapping[str, Any]
 

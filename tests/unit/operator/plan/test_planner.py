@@ -23,6 +23,7 @@ from ots_tunnel_operator.plan.actions import (
 )
 from ots_tunnel_operator.plan.planner import OF_TABLE, plan
 from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.settings import WorkerNetwork
 from ots_tunnel_operator.times import exact_timestamp, timestamp
 from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, SparkPod, Table, Tunnel, Unread, World
 from tests.support.operator.objects import EMULATOR
@@ -290,6 +291,13 @@ def test_workers_with_an_account_of_the_user_get_none() -> None:
     named = {"podTemplate": {"spec": {"serviceAccountName": "mine"}}}
 
     assert steps(world(resource(recorded(), workers=named))) == ["TryTemplate", WORKER_OBJECTS[0], *WORKER_OBJECTS[2:]]
+
+
+def test_a_network_policy_is_there_before_the_workers() -> None:
+    found = plan(world(), assessed(world()), replace(SETTINGS, worker_network=WorkerNetwork(())))
+
+    kinds = [action.manifest["kind"] for action in found.actions if isinstance(action, ApplyObject)]
+    assert kinds == ["ConfigMap", "ServiceAccount", "NetworkPolicy", "Deployment", "PodDisruptionBudget"]
 
 
 def test_an_operator_without_budgets_applies_none() -> None:
