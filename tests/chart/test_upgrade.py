@@ -99,7 +99,7 @@ def test_upgrade_and_rollback_leave_the_objects_alone(helm: Helm, server: ApiSer
     before, specs = release.objects(), {name: release.spec(name) for name in OBJECTS}
     deployment = release.one("deployment")
     assert deployment is not None
-    new_field = {"source__rateLimit": {"rowsPerSecond": 10}}
+    new_field = {"source__rateLimit": {"rowsPerSecondPerWorker": 10}}
     release.awaits(False, **new_field)
 
     release.helm("upgrade", "ott", str(CHART))

@@ -129,7 +129,7 @@ def test_a_web_service_with_selection_and_dead_letters(api_server: ApiServer, tm
             "deadLetter": {"files": place},
         }
         http = {"url": hook.url, "hmacSecretRef": {"name": "hook", "key": "signing"}}
-        scene.create(**sink(http=http), delivery=delivery, source__rateLimit={"rowsPerSecond": 10_000})
+        scene.create(**sink(http=http), delivery=delivery, source__rateLimit={"rowsPerSecondPerWorker": 10_000})
         scene.operator.start()
         missing_secret(scene, "spec.sink.http.hmacSecretRef", "hook", "signing")
         create_secret(scene, "hook", other="x")

@@ -63,7 +63,7 @@ class Delivery(ApiModel):
     filter: Filter | None = None
     """Records that reach the sink; absent means all. What a changed filter lets pass is not delivered afterwards."""
     rate_limit: RateLimit | None = None
-    """Limit of each worker's writes; absent means none."""
+    """Limit of each worker's writes; absent means none. With more workers, the object writes more."""
     on_permanent_error: Literal["Fail", "Skip", "DeadLetter"] = "Fail"
     """Treatment of a record that the sink refuses permanently. Fail: the worker ends before it and is restarted; no
     record is dropped. Skip: it is counted and logged. DeadLetter: it is stored with the error in deadLetter. Skip and

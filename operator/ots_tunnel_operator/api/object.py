@@ -164,8 +164,9 @@ class TunnelSpec(ApiModel):
                 field=".delivery",
             ),
             rule(
-                f"!{_SPARK_USED} || !(has(self.source.rateLimit) && self.source.rateLimit.rowsPerSecond > 0) && "
-                "!(has(self.delivery.rateLimit) && self.delivery.rateLimit.rowsPerSecond > 0)",
+                f"!{_SPARK_USED} || "
+                "!(has(self.source.rateLimit) && self.source.rateLimit.rowsPerSecondPerWorker > 0) && "
+                "!(has(self.delivery.rateLimit) && self.delivery.rateLimit.rowsPerSecondPerWorker > 0)",
                 "source.rateLimit and delivery.rateLimit do not limit engine.baseData Spark: leave them out, and limit "
                 "spark.executor instead",
                 field=".source.rateLimit",

@@ -180,10 +180,16 @@ class Tunnel(ApiModel):
 
 
 class RateLimit(ApiModel):
-    """A limit of the rate of each worker, kept by waiting."""
+    """A limit of the rate of each worker, kept by waiting.
 
-    rows_per_second: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
-    """Rows per second and worker, so that the object has at most replicas times as many; 0 means no limit."""
+    A worker knows nothing of the others, and autoscaling adds workers by what one of them can do. So the limit is that
+    of one worker, and its name says so; the object's follows from the number of workers.
+    """
+
+    rows_per_second_per_worker: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+    """Rows per second of each worker, not of the whole object, which has as many times this as it has workers
+    (replicas, or up to autoscaling.maxReplicas); status.throughput.limitRowsPerSecond has the product. 0 means no
+    limit."""
 
 
 class Source(ApiModel):
@@ -201,4 +207,4 @@ class Source(ApiModel):
     tunnel: Tunnel
     """Tunnel through which the table is read."""
     rate_limit: RateLimit | None = None
-    """Limit of each worker's reads; absent means none."""
+    """Limit of each worker's reads; absent means none. With more workers, the object reads more."""

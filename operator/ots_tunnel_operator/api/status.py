@@ -188,6 +188,9 @@ class ThroughputStatus(ApiModel):
 
     rows_per_second: LargeCount | None = None
     """Rows per second, summed over all workers."""
+    limit_rows_per_second: LargeCount | None = None
+    """Most rows per second of all workers that are ready: their number times the lower one of source.rateLimit and
+    delivery.rateLimit. The latter does not count behind a delivery.filter. Absent without a limit or a worker."""
     rows_total: LargeCount | None = None
     """Rows that the service has counted for all channels of the tunnel."""
 

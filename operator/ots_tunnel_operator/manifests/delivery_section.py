@@ -22,8 +22,9 @@ def delivery_section(delivery: Delivery) -> dict[str, Any]:
         section["columns"] = delivery.columns.model_dump()
     if delivery.filter is not None and delivery.filter != Filter():
         section["filter"] = _filter(delivery.filter)
-    if delivery.rate_limit is not None and delivery.rate_limit.rows_per_second:
-        section["rateLimit"] = delivery.rate_limit.model_dump(by_alias=True)
+    if delivery.rate_limit is not None and (limit := delivery.rate_limit.rows_per_second_per_worker):
+        # the document is that of one worker
+        section["rateLimit"] = {"rowsPerSecond": limit}
     if delivery.dead_letter is not None:
         section["deadLetter"] = {"files": store_section(delivery.dead_letter.files, DEAD_LETTERS)}
     return section

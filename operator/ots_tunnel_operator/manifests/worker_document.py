@@ -54,7 +54,7 @@ def worker_config(obj: TablestoreTunnel, tunnel_id: str, read_until: float | Non
             "max_parallel_channels": settings.max_parallel_channels,
             "lanes_per_channel": settings.lanes_per_channel,
             "memory_budget_bytes": settings.memory_budget_bytes,
-            "rate_limit_rows_per_second": source.rate_limit.rows_per_second if source.rate_limit else 0,
+            "rate_limit_rows_per_second": source.rate_limit.rows_per_second_per_worker if source.rate_limit else 0,
             # a quarter of the grace period remains for the interpreter's exit and the kubelet's bookkeeping
             "drain_seconds": settings.termination_grace_period_seconds * 0.75,
         },

@@ -22,6 +22,7 @@ from ots_tunnel_operator.assess.lag import (
     round_lag,
 )
 from ots_tunnel_operator.assess.observed import find_unobserved
+from ots_tunnel_operator.assess.scaling.busy import worker_limit
 from ots_tunnel_operator.assess.snapshot import COMPLETED
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.verdict import verdict_document
@@ -234,6 +235,9 @@ def _throughput(world: World, assessment: Assessment, pods: tuple[Pod, ...]) -> 
         status["rowsPerSecond"] = round_figure(sum(known))
     if isinstance(world.tunnel, Tunnel) and is_initialised(world.tunnel.description):
         status["rowsTotal"] = sum(channel.rows for channel in world.tunnel.description.channels)
+    if status and reports and (limit := worker_limit(world.resource.spec)) is not None:
+        # not alone: figures that cannot be observed stay as they were
+        status["limitRowsPerSecond"] = limit * len(reports)
     return status or None
 
 

@@ -88,7 +88,7 @@ CASES: dict[str, dict[str, Any]] = {
                 "timeoutSeconds": 5,
             }
         },
-        "source__rateLimit": {"rowsPerSecond": 5000},
+        "source__rateLimit": {"rowsPerSecondPerWorker": 5000},
         "delivery": {
             "columns": {"exclude": ["note"], "rename": {"amount": "total"}},
             "filter": {
@@ -96,7 +96,7 @@ CASES: dict[str, dict[str, Any]] = {
                 "keyPrefix": {"pk": "shop-"},
                 "keyRange": {"begin": [{"string": "a"}, {"integer": 5}], "end": [{"string": "b"}, {"integer": 0}]},
             },
-            "rateLimit": {"rowsPerSecond": 1000},
+            "rateLimit": {"rowsPerSecondPerWorker": 1000},
             "onPermanentError": "DeadLetter",
             "deadLetter": {
                 "files": {"url": "s3://shop-dead/orders", "credentials": {"secretRef": {"name": "store-keys"}}}

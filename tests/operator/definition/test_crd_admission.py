@@ -210,8 +210,8 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "delivery.columns, delivery.filter and delivery.onPermanentError are not for engine.baseData Spark",
     ),
     "Spark is not limited": (
-        SPARK | {"source__rateLimit": {"rowsPerSecond": 0}, "delivery": {"rateLimit": {}}},
-        SPARK | {"source__rateLimit": {"rowsPerSecond": 5}},
+        SPARK | {"source__rateLimit": {"rowsPerSecondPerWorker": 0}, "delivery": {"rateLimit": {}}},
+        SPARK | {"source__rateLimit": {"rowsPerSecondPerWorker": 5}},
         "spec.source.rateLimit",
         "source.rateLimit and delivery.rateLimit do not limit engine.baseData Spark",
     ),
@@ -331,7 +331,10 @@ FIELDS: dict[str, tuple[dict[str, Any], str]] = {
         {"delivery": {"filter": {"keyRange": {"begin": [{"base64": "A"}]}}}},
         "spec.delivery.filter.keyRange.begin[0].base64",
     ),
-    "rows per second": ({"source__rateLimit": {"rowsPerSecond": -1}}, "spec.source.rateLimit.rowsPerSecond"),
+    "rows per second": (
+        {"source__rateLimit": {"rowsPerSecondPerWorker": -1}},
+        "spec.source.rateLimit.rowsPerSecondPerWorker",
+    ),
     "a typing mistake": ({"source__tabel": "flights"}, 'unknown field "spec.source.tabel"'),
     "a url of another scheme": (
         {"sink": {"files": {"url": "oss://shop/orders"}}},

@@ -43,7 +43,7 @@ class ScalingFleet(Fleet):
         return {**super().counts(), **self.course.figures}
 
     def apply(self, name: str = NAME, **changes: Any) -> None:
-        more: dict[str, Any] = {"delivery": {"rateLimit": {"rowsPerSecond": 1}}}
+        more: dict[str, Any] = {"delivery": {"rateLimit": {"rowsPerSecondPerWorker": 1}}}
         if self.scenario.chooser == "Auto":
             more["autoscaling"] = {"mode": "Auto", "minReplicas": 1, "maxReplicas": self.scenario.most}
         super().apply(name, **{**more, **changes})

@@ -23,10 +23,15 @@ def busy_share(spec: TunnelSpec, report: WorkerReport) -> float | None:
     return min(1.0, max((report.busy_percent / 100, *used)))
 
 
+def worker_limit(spec: TunnelSpec) -> int | None:
+    """Most rows per second of one worker; None without a limit."""
+    return min(_limits(spec), default=None)
+
+
 def _limits(spec: TunnelSpec) -> Iterator[int]:
     """Rows per second that a worker may process."""
     limits = [spec.source.rate_limit]
     if spec.delivery.filter is None:
         # of rows that a filter holds back, the limit of the writes knows nothing
         limits.append(spec.delivery.rate_limit)
-    yield from (limit.rows_per_second for limit in limits if limit is not None and limit.rows_per_second)
+    yield from (found for limit in limits if limit is not None and (found := limit.rows_per_second_per_worker))

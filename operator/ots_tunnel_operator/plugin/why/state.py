@@ -163,6 +163,8 @@ def _channels(ott: Ott) -> Iterator[str]:
         text += f"; {unowned} without a worker"
     if rate is not None:
         text += f"; {count(rate)} rows/s"
+    if (limit := ott.number("throughput", "limitRowsPerSecond")) is not None:
+        text += f"; the rate limit of each worker allows at most {count(limit)} rows/s together"
     if (busy := busiest(ott)) is not None:
         text += f"; the busiest worker spends {busy} % of its time in the sink"
     yield text + "."

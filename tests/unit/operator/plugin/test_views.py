@@ -107,6 +107,14 @@ def test_why(state: str) -> None:
     matches(f"why-{state}", why_lines(STATES[state](), WIDE, NOW, events=events, serving=SERVED))
 
 
+def test_why_tells_the_rate_limit_of_all_workers_together() -> None:
+    found = body()
+    found["status"]["throughput"]["limitRowsPerSecond"] = 6000
+    text = " ".join(" ".join(why_lines(Ott(found), WIDE, NOW, serving=SERVED)).split())
+
+    assert "5,300 rows/s; the rate limit of each worker allows at most 6,000 rows/s together" in text
+
+
 def test_why_in_a_narrow_terminal() -> None:
     lines = why_lines(late(), NARROW, NOW, events=EVENTS, serving=SERVED)
 

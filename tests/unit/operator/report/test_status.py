@@ -104,6 +104,28 @@ def test_a_worker_in_its_first_second_has_no_rate() -> None:
     assert [worker.get("busyPercent") for worker in status["workers"]] == [None, 30]
 
 
+def test_the_limit_of_all_workers_stands_beside_their_rate() -> None:
+    limited = {"source__rateLimit": {"rowsPerSecondPerWorker": 500}, "replicas": 2}
+    of = resource(recorded(), **limited)
+    both = (pod("pod-1"), pod("pod-2"))
+    found = status_of(world(of, pods=both, children=deployment(2)))["throughput"]
+
+    assert (found["rowsPerSecond"], found["limitRowsPerSecond"]) == (240, 1000)
+    # one that is not ready reads nothing
+    starting = (pod("pod-1"), pod("pod-2", ready=False))
+    assert status_of(world(of, pods=starting, children=deployment(2)))["throughput"]["limitRowsPerSecond"] == 500
+    assert "limitRowsPerSecond" not in status_of(world(of, pods=(), children=deployment(0)))["throughput"]
+    assert "limitRowsPerSecond" not in status_of(world())["throughput"]
+
+
+def test_a_limit_does_not_take_the_place_of_figures_that_cannot_be_observed() -> None:
+    before = {"rowsPerSecond": 70, "limitRowsPerSecond": 500, "rowsTotal": 9}
+    of = resource(recorded(throughput=before), source__rateLimit={"rowsPerSecondPerWorker": 500})
+    deaf = replace(pod("pod-1"), report=None)
+
+    assert status_of(world(of, pods=(deaf,), tunnel=BUSY))["throughput"] == before
+
+
 def test_nobody_knows_the_rate_while_spark_copies() -> None:
     assert "rowsPerSecond" not in (status_of(spark_world(spark_application("RUNNING"))).get("throughput") or {})
 
