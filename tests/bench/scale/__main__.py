@@ -111,7 +111,7 @@ class Measurement:
                     await asyncio.gather(*self._running, return_exceptions=True)
 
     async def _start(self, operator: OperatorProcess) -> None:
-        began = time.monotonic()
+        began, self._operator = time.monotonic(), operator
         operator.start()
         usage = Usage(operator.pid)
         step = max(1, self._objects // 10)
@@ -145,6 +145,7 @@ class Measurement:
     async def _fail_over(self, leader: OperatorProcess, standby: OperatorProcess, place: Place) -> None:
         standby.start()
         await self._until(lambda: logged(self._log("second"), "standing_by"), "the replica waits")
+        self._operator = standby
         os.kill(leader.pid, signal.SIGKILL)
         taken = await self._scaled(place, 3)
         self._add("a change after the leader was killed", taken, LEASE_SECONDS + 10, "s")
@@ -173,6 +174,8 @@ class Measurement:
                 task.result()
         if self._controller.failure is not None:
             raise self._controller.failure
+        if not self._operator.is_running:
+            raise RuntimeError(f"the operator has ended: {self._operator.last_output()}")
 
     def _explain(self) -> str:
         texts = "\n".join(f"{name} {text}" for name, text in sorted(self._fleet.texts.items())[:5])
