@@ -13,6 +13,8 @@ import socket
 import subprocess
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,8 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
+
+from tests.support.lacking import lack
 
 BUILD = Path(__file__).parent / "build_kafka.sh"
 #: Exit code of the script where the machine lacks Java or the network.
@@ -237,6 +241,26 @@ class Broker:
                 f"listener.name.{name}.scram-sha-256.sasl.jaas.config": f"{login}.scram.ScramLoginModule required;",
             }
         return properties
+
+
+@contextmanager
+def running_broker(folder: Path, pem: Path) -> Iterator[Broker]:
+    """A broker that runs when the block begins; where the machine cannot run one, the test is skipped or fails.
+
+    Args:
+        folder: for its data, settings and log.
+        pem: file with its private key and certificate.
+    """
+    try:
+        jars = class_path()
+    except BrokerUnavailable as reason:
+        lack("javac", f"Apache Kafka cannot be started: {reason}")
+    broker = Broker(jars, folder, pem)
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.close()
 
 
 def _held_port() -> socket.socket:

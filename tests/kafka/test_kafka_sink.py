@@ -232,6 +232,27 @@ async def test_a_broker_that_does_not_answer_is_no_refusal(broker: Broker) -> No
     assert caught.value.retryable
 
 
+@pytest.mark.usefixtures("impatient")
+async def test_brokers_that_do_not_answer_are_told_in_the_same_words_each_time(broker: Broker) -> None:
+    """The words become a condition of the object, which is written whenever they change."""
+    servers = ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]
+    config = KafkaSinkConfig.model_validate({"bootstrapServers": servers, "topic": "anything"})
+    sink = KafkaSink(config, Origin("shop", "orders", "t"), retry=RetryConfig(backoff_seconds=0.05), deadline=10)
+    told = []
+    try:
+        for _ in range(3):
+            with pytest.raises(SinkError) as caught:
+                await sink.open()
+            told.append(str(caught.value))
+    finally:
+        await sink.close()
+
+    assert set(told[1:]) == {
+        f"topic 'anything' at {','.join(servers)}: _TRANSPORT: 127.0.0.1:1/bootstrap: Connect to "
+        "ipv4#127.0.0.1:1 failed: Connection refused"
+    }
+
+
 def login(folder: Path, password: str = PASSWORD) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "username").write_text(f"{USER}\n")

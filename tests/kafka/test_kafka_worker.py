@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,6 +112,20 @@ async def test_a_killed_process_is_followed_by_one_that_loses_nothing(
         assert first_times(numbers) == list(range(1, 110))
 
 
+async def test_a_record_that_is_too_large_ends_the_process_and_its_log_names_the_row(
+    scene: EmulatorScene, broker: Broker, tmp_path: Path
+) -> None:
+    broker.create_topic("tiny", max_message_bytes=100)
+    document = worker_document(scene, tmp_path, f"bootstrapServers: ['{broker.address()}'], topic: tiny")
+    code, lines = await ended(await start(document))
+
+    assert code == 4
+    failed = [line for line in lines if line["action"] == "channel_failed"]
+    assert failed
+    assert all(re.fullmatch(r"\w+='key-\d\d'", line["refused_keys"][0]) for line in failed), failed
+    assert str(lines[-1]["error"]).startswith("SinkRejected: MSG_SIZE_TOO_LARGE: topic 'tiny' at 127.0.0.1")
+
+
 async def test_a_missing_topic_ends_the_process_with_code_4(
     scene: EmulatorScene, broker: Broker, tmp_path: Path
 ) -> None:
@@ -156,7 +172,7 @@ async def start(document: Path) -> Process:
     return await asyncio.create_subprocess_exec(*command, stderr=PIPE, env=bare_environment())
 
 
-async def ended(process: Process) -> tuple[int | None, list[dict[str, object]]]:
+async def ended(process: Process) -> tuple[int | None, list[dict[str, Any]]]:
     """Exit code and log lines."""
     async with asyncio.timeout(60):
         _, output = await process.communicate()

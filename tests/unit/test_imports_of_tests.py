@@ -14,7 +14,7 @@ ALLOWED = {
     "bench": {"operator"},  # the operator's process
     "docs": {"bench", "sharp_edges"},  # the pages show the benchmark's table and the list of edges
     "chart": {"docs", "operator"},  # the page of its values; the operator runs under its roles
-    "operator": {"simulation"},  # the model of the API server
+    "operator": {"simulation", "kafka"},  # the model of the API server; the broker behind an object
     "integration": {"docs"},  # the snippets of the pages are run
     "cluster_scenarios": {"demo", "cluster"},  # the demo's scenario at a small size
     "demo": {"cluster"},  # a program on the local cluster

@@ -103,11 +103,13 @@ class LogAction(enum.StrEnum):
     )
     CHANNEL_FAILED = (
         "channel_failed",
-        "A channel stopped on an error; the sentence says whether it is opened again.",
+        "A channel stopped on an error; the sentence says whether it is opened again. "
+        "refused_keys names rows that the sink refused for good.",
         "tunnel_id",
         "client_id",
         "channel_id",
         "error",
+        "refused_keys",
     )
     CHANNEL_ABANDONED = (
         "channel_abandoned",

@@ -31,8 +31,8 @@ def find_degradation(world: World, snapshot: Snapshot, lag: Lag | None, retentio
     """
     found = (
         _foreign_client(world),
-        _channel_error(world),
         find_sink_errors(world),
+        _channel_error(world),
         find_unreachable(world),
         find_standstill(world),
         find_idle_copy(world, snapshot),
@@ -71,7 +71,7 @@ def _channel_error(world: World) -> Problem | None:
 def find_sink_errors(world: World) -> Problem | None:
     """A sink that takes no writes, as its workers report it; None while none of them has failed for long."""
     failing = [
-        (pod.name, pod.report.sink.error)
+        (pod.name, pod.report.sink)
         for pod in world.pods
         if pod.report is not None
         and pod.report.sink is not None
@@ -79,11 +79,12 @@ def find_sink_errors(world: World) -> Problem | None:
     ]
     if not failing:
         return None
-    name, error = min(failing)
+    name, sink = min(failing, key=lambda found: found[0])
+    what = "writes to the sink fail and are" if sink.has_answered else "the sink has taken nothing yet, and is"
     return Problem(
         Reason.SINK_ERRORS,
-        f"pod {name}: writes to the sink fail and are tried again ({shortened(error)}): see that it runs, that the "
-        f"workers reach it and that it takes their writes; nothing is dropped",
+        f"pod {name}: {what} tried again ({shortened(sink.error)}): see that it runs, that the workers reach it and "
+        f"that it takes their writes; nothing is dropped",
         ("SinkReady",),
     )
 

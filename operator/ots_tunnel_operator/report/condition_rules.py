@@ -229,13 +229,13 @@ def _sink(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
 
 def _sink_of_workers(world: World) -> ConditionValue:
     """A sink at which only workers look: what they report about it."""
-    reports = [pod.report for pod in world.pods if pod.ready and pod.report is not None]
-    if not reports:
-        return ConditionValue(None, Reason.UNKNOWN, "only workers reach it, and none has reported")
-    if _reports_error(world.pods):
-        return ConditionValue(None, Reason.UNKNOWN, "a worker reports an error")
     if (errors := find_sink_errors(world)) is not None:
         return ConditionValue(False, errors.reason, errors.message)
+    reports = [pod.report for pod in world.pods if pod.ready and pod.report is not None]
+    if not reports:
+        return ConditionValue(None, Reason.UNKNOWN, "only workers reach it, and none that is ready has reported")
+    if _reports_error(world.pods):
+        return ConditionValue(None, Reason.UNKNOWN, "a worker reports an error")
     if any(report.sink is not None and report.sink.has_answered for report in reports):
         return ConditionValue(True, Reason.SINK_AVAILABLE, "it has answered, and workers report no error")
     return ConditionValue(None, Reason.UNKNOWN, "only workers reach it, and none reports an answer of it yet")

@@ -11,7 +11,6 @@ import random
 import socket
 import subprocess
 import urllib.request
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,10 +19,13 @@ import yaml
 
 from ots_tunnel_operator import names
 from tests.operator.scenes.operator_scene import OperatorScene
+from tests.operator.scenes.pod_statuses import ended, ready, started
 from tests.operator.scenes.pod_volumes import PodVolumes, moved
 from tests.support.programs.processes import inherited_environment, module
 
 _STOP_SECONDS = 20.0
+#: Seconds within which a worker ends that cannot begin.
+_ENDING = 120.0
 
 
 class AddressTaken(Exception):
@@ -38,6 +40,7 @@ class LoopbackNode:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         self._log = folder / "worker.log"
+        self._last_words = folder / "termination-log"
 
     def __enter__(self) -> LoopbackNode:
         return self
@@ -60,34 +63,77 @@ class LoopbackNode:
         Raises:
             AddressTaken: no address of this machine has the worker's port free.
         """
-        (pod,) = self._scene.kube.list("Pod", self._scene.namespace)
+        self.await_ready(self.begin())
+
+    def begin(self) -> str:
+        """Start the worker of the pod, and show its container as running, but not as ready; return its address.
+
+        Raises:
+            AddressTaken: no address of this machine has the worker's port free.
+        """
         address = _free_address()
         self._start(address)
-        status = {"status": _running(address)}
-        self._scene.kube.patch("Pod", self._scene.namespace, pod["metadata"]["name"], status, "status")
+        self._show(started(address, self._pod()))
+        return address
+
+    def await_ready(self, address: str) -> None:
+        """Mark the pod as ready once the worker at its address is."""
+        self._scene.until(lambda: self._is_ready(address), "the worker is ready")
+        self._show(ready(self._pod()))
+
+    def run_until_end(self) -> tuple[int, str]:
+        """Start the worker of the pod, and show its end as a kubelet does; its exit code and termination message.
+
+        Raises:
+            AddressTaken: no address of this machine has the worker's port free.
+        """
+        self.begin()
+        return self.await_end()
+
+    def await_end(self) -> tuple[int, str]:
+        """Show the end of the worker as a kubelet does; its exit code and termination message."""
+        assert self._process is not None
+        code, words = self._process.wait(_ENDING), self._last_words.read_text()
+        self._show(ended(code, words, self._pod()))
+        return code, words
 
     def restart(self) -> None:
         """Kill the worker by SIGKILL and start its container again, as a kubelet does."""
         assert self._process is not None
         self._process.kill()
         self._process.wait(_STOP_SECONDS)
-        (pod,) = self._scene.kube.list("Pod", self._scene.namespace)
-        address = pod["status"]["podIP"]
+        address = self._pod()["status"]["podIP"]
         self._start(address)
-        status = {"status": _running(address, restarts=1)}
-        self._scene.kube.patch("Pod", self._scene.namespace, pod["metadata"]["name"], status, "status")
+        self._show(started(address, self._pod()))
+        self.await_ready(address)
+
+    def output(self) -> str:
+        """What its workers have logged so far."""
+        return self._log.read_text(errors="replace")
+
+    def _pod(self) -> dict[str, Any]:
+        pod: dict[str, Any]
+        (pod,) = self._scene.kube.list("Pod", self._scene.namespace)
+        return pod
+
+    def _show(self, status: dict[str, Any]) -> None:
+        name = self._pod()["metadata"]["name"]
+        self._scene.kube.patch("Pod", self._scene.namespace, name, {"status": status}, "status")
 
     def _start(self, address: str) -> None:
-        command = module("ots_tunnel", "run", "--config", str(self._document(address)))
+        self._last_words.write_text("")
+        options = ("--config", str(self._document(address)), "--termination-log", str(self._last_words))
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                command, env=inherited_environment(self._folder), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                module("ots_tunnel", "run", *options),
+                env=inherited_environment(self._folder),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
             )
-        self._scene.until(lambda: self._is_ready(address), "the worker is ready")
 
     def _document(self, address: str) -> Path:
-        (pod,) = self._scene.kube.list("Pod", self._scene.namespace)
-        folders = PodVolumes(self._scene, self._folder).mount(pod["spec"])
+        folders = PodVolumes(self._scene, self._folder).mount(self._pod()["spec"])
         document: dict[str, Any] = yaml.safe_load((folders[names.CONFIG_DIRECTORY] / names.WORKER_FILE).read_text())
         document["http"]["host"] = address
         document["source"]["endpoint"] = self._scene.service.endpoint
@@ -120,19 +166,3 @@ def _free_address() -> str:
                 continue
             return address
     raise AddressTaken(f"port {names.WORKER_PORT} is not free on any loopback address")
-
-
-def _running(address: str, restarts: int = 0) -> dict[str, Any]:
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    container = {"name": names.WORKER_CONTAINER, "image": "worker:test", "imageID": "", "restartCount": restarts}
-    return {
-        "phase": "Running",
-        "podIP": address,
-        "podIPs": [{"ip": address}],
-        "startTime": now,
-        "conditions": [
-            {"type": kind, "status": "True", "lastTransitionTime": now}
-            for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")
-        ],
-        "containerStatuses": [container | {"ready": True, "started": True, "state": {"running": {"startedAt": now}}}],
-    }

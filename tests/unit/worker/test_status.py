@@ -43,6 +43,18 @@ def status(age: float = 0.0) -> WorkerStatus:
     return made
 
 
+def test_a_sink_that_cannot_be_opened_is_told_with_the_time_of_the_first_try() -> None:
+    found = status()
+    found.sink_not_opened("SinkError: refused")
+    found.wall = lambda: 1_700_000_200.0
+    found.sink_not_opened("SinkError: no route")
+    failing = found.document()["sink"]["failing"]
+    found.sink_opened()
+
+    assert failing == {"since": "2023-11-14T22:15:00.000Z", "error": "SinkError: no route"}
+    assert found.document()["sink"]["failing"]["error"] == "no answer"
+
+
 def test_the_document_is_what_the_operator_reads() -> None:
     document = status().document()
 

@@ -20,7 +20,7 @@ from ots_tunnel.sinks.retries import log_retry
 
 @dataclass(frozen=True, slots=True)
 class FailingWrite:
-    """A write that is tried again.
+    """A write that is tried again, or the first look at a destination that cannot be reached yet.
 
     Args:
         since: Unix seconds of the first of its failures in a row.

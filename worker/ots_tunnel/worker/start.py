@@ -77,13 +77,15 @@ class Start:
             try:
                 async with asyncio.timeout(None) as limit:
                     self._opening = limit
-                    return await sink.open()
+                    await sink.open()
+                    return self._status.sink_opened()
             except (TunnelError, TimeoutError) as error:
                 if isinstance(error, TimeoutError) and limit.expired():
                     return  # drained or closed meanwhile
                 if isinstance(error, TunnelError) and not error.retryable:
                     raise
                 self._status.error = f"{type(error).__name__}: {error}"
+                self._status.sink_not_opened(self._status.error)
                 logger.warning("sink not ready", extra={**self._extra(LogAction.SINK_NOT_READY), "error": str(error)})
             finally:
                 self._opening = None

@@ -388,6 +388,20 @@ def test_writes_that_fail_for_a_minute_are_said_with_their_words(of: Resource) -
     assert (value["Ready"].status, value["Ready"].reason) == (False, Reason.SINK_ERRORS)
 
 
+@pytest.mark.parametrize("of", [HOOK, resource(recorded())], ids=["only workers reach it", "a table"])
+def test_a_sink_that_no_worker_can_open_is_not_called_unreported(of: Resource) -> None:
+    """Such a worker is not ready: it has not connected yet."""
+    (waiting,) = reporting(SinkContact(False, 61.0, "connection refused"), of=of).pods
+    assert waiting.report is not None
+    report = replace(waiting.report, error="SinkError: connection refused", channels=())
+    found = world(of, pods=(replace(waiting, ready=False, report=report),))
+    value = decide_conditions(found, assessed(found), RUNNING)
+
+    for kind, status in {"SinkReady": False, "Degraded": True}.items():
+        assert (value[kind].status, value[kind].reason) == (status, Reason.SINK_ERRORS)
+        assert "the sink has taken nothing yet, and is tried again (connection refused)" in value[kind].message
+
+
 def client(name: str, client_id: str, **changes: Any) -> Pod:
     """A worker that is this client of the tunnel, and holds nothing yet."""
     found = pod(name)

@@ -246,6 +246,22 @@ def test_a_broker_that_went_away_while_we_logged_in_did_not_refuse_us() -> None:
     assert not is_about_login(Failure("_TRANSPORT", refused))
 
 
+@pytest.mark.parametrize(
+    ("text", "broker"),
+    [
+        (
+            "127.0.0.1:9092/bootstrap: Connect to ipv4#127.0.0.1:9092 failed: Connection refused",
+            "127.0.0.1:9092/bootstrap",
+        ),
+        ("sasl_ssl://b1.shop:9093/2: SSL handshake failed: certificate verify failed", "b1.shop:9093/2"),
+        ("ssl://[::1]:9093/bootstrap: Disconnected", "[::1]:9093/bootstrap"),
+        ("Local: Timed out", ""),
+    ],
+)
+def test_an_error_of_a_connection_names_its_broker(text: str, broker: str) -> None:
+    assert Failure("_TRANSPORT", text).broker == broker
+
+
 def portion_of(shipment: Shipment) -> tuple[Parcel, ...]:
     """The next portion, as the sink asks for it."""
     asyncio.run(shipment.fill())

@@ -60,8 +60,8 @@ class Connections:
         self._clock = clock
         self._producer: ReportingProducer | None = None
         self._single_producer: ReportingProducer | None = None
-        #: The last error of a connection: it explains why no broker answers.
-        self._connection_error: Failure | None = None
+        #: The last error of the connections to each broker: they explain why none answers.
+        self._connection_errors: dict[str, Failure] = {}
         self.login_refusals = LoginRefusals(clock)
 
     def __repr__(self) -> str:
@@ -83,12 +83,12 @@ class Connections:
                 failure = failure_of(error.args[0])
             failure = self.login_refusals.last or producer.fatal or failure
             if failure is None:
+                self._connection_errors.clear()
                 return
             if verdict(failure) in (Verdict.REJECTED, Verdict.CHECK_TOPIC):
-                raise SinkRejected(failure.name, f"{self.where}: {failure.text}")
+                raise SinkRejected(failure.name, f"{self.where}: {failure.words}")
             if self._clock() > give_up_at:
-                reason = self._connection_error or failure
-                raise SinkError(f"{self.where}: {reason.name}: {reason.text}")
+                raise SinkError(f"{self.where}: {self._why_no_answer() or failure}")
             await asyncio.sleep(self._check_pause())
 
     async def ready(self, *, alone: bool = False) -> ReportingProducer:
@@ -122,7 +122,7 @@ class Connections:
         """
         for producer in (self._producer, self._single_producer):
             if producer is not None and producer.fatal is not None and verdict(producer.fatal) is Verdict.REJECTED:
-                raise SinkRejected(producer.fatal.name, f"{self.where}: {producer.fatal.text}")
+                raise SinkRejected(producer.fatal.name, f"{self.where}: {producer.fatal.words}")
 
     def refresh_login(self, *, at_once: bool = False) -> None:
         """Use the login that the files hold, if it is a new one.
@@ -157,9 +157,13 @@ class Connections:
             settings |= {"sasl.username": login.username, "sasl.password": login.password}
         return settings
 
+    def _why_no_answer(self) -> Failure | None:
+        """The error of the first broker by its name: the same one in every look, however their errors take turns."""
+        return self._connection_errors[min(self._connection_errors)] if self._connection_errors else None
+
     def _take_error(self, failure: Failure) -> None:
         if failure.name != "_ALL_BROKERS_DOWN":  # sums up the errors before it, which give the reasons
-            self._connection_error = failure
+            self._connection_errors[failure.broker] = failure
         if is_about_login(failure):
             self.refresh_login(at_once=True)
             self.login_refusals.add(failure)

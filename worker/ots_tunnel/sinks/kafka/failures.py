@@ -12,6 +12,8 @@ from dataclasses import dataclass
 #: librdkafka's note at the end of a text, which differs each time, such as
 #: `(after 3ms in state CONNECT, 5 identical error(s) suppressed)`.
 _ELAPSED = re.compile(r" \(after \d+ms.*\)")
+#: The broker that a text is about, behind the login's protocol where there is one: `sasl_ssl://b1:9092/bootstrap: ...`.
+_BROKER = re.compile(r"(?:\w+://)?(\S+:\d+/\w+): ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Failure:
 
     Args:
         name: librdkafka's name of the code, such as ``MSG_SIZE_TOO_LARGE``.
-        text: its explanation; never holds contents.
+        text: its explanation, as librdkafka gives it; never holds contents.
         fatal: the producer sends nothing more.
         by_client: found before anything was sent.
     """
@@ -30,9 +32,20 @@ class Failure:
     fatal: bool = False
     by_client: bool = False
 
+    @property
+    def words(self) -> str:
+        """The text without elapsed times: equal for failures of one kind, so that what shows it stays as it is."""
+        return _ELAPSED.sub("", self.text)
+
+    @property
+    def broker(self) -> str:
+        """The broker that the text begins with, such as `b1:9092/1`; empty where it names none."""
+        found = _BROKER.match(self.text)
+        return found[1] if found else ""
+
     def __str__(self) -> str:
-        """Name and text without elapsed times: equal for failures of one kind."""
-        return f"{self.name}: {_ELAPSED.sub('', self.text)}"
+        """Name and words."""
+        return f"{self.name}: {self.words}"
 
 
 class Verdict(enum.Enum):

@@ -171,14 +171,14 @@ class KafkaSink(Immediate):
 
     def _tolerate(self, shipment: Shipment, on_refused: OnRefused) -> None:
         for parcel, failure in shipment.dismiss():
-            on_refused(parcel.record, failure.name, f"{self._connections.where}: {failure.text}")
+            on_refused(parcel.record, failure.name, f"{self._connections.where}: {failure.words}")
 
     def _raise_refusal(self, shipment: Shipment) -> None:
         if not shipment.refused:
             return
         failure = shipment.refused[0][1]
         keys = tuple(key_text(parcel.key) for parcel, _ in shipment.refused[:MAX_REFUSED_KEYS])
-        raise SinkRejected(failure.name, f"{self._connections.where}: {failure.text}", keys)
+        raise SinkRejected(failure.name, f"{self._connections.where}: {failure.words}", keys)
 
     async def _recover(self, shipment: Shipment, attempt: int, fence: RequestFence, tries: Tries) -> None:
         """Pause and check the topic as far as the failures need it, then hand out again what failed.

@@ -14,7 +14,12 @@ logger = logging.getLogger(__name__)
 
 def report_failure(context: ClientContext, channel_id: ChannelId, error: TunnelError) -> None:
     """Log a failure; it ends the worker if a new client cannot fix it, and hastens the heartbeat if it may be stale."""
-    fields = {**context.log_fields(LogAction.CHANNEL_FAILED, channel_id), "error": f"{type(error).__name__}: {error}"}
+    fields: dict[str, object] = {
+        **context.log_fields(LogAction.CHANNEL_FAILED, channel_id),
+        "error": f"{type(error).__name__}: {error}",
+    }
+    if isinstance(error, SinkRejected) and error.keys:
+        fields["refused_keys"] = list(error.keys)  # a user has to find the rows, and no other place names them
     match error:
         case SinkRejected() | TunnelExpired() | PossibleGap():
             logger.error("channel failed for good", extra=fields)

@@ -12,7 +12,7 @@ from typing import Any
 from ots_tunnel.model import ChannelId
 from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState, after
 from ots_tunnel.protocol.possible_gap import Gap
-from ots_tunnel.sinks.contact import Contact
+from ots_tunnel.sinks.contact import Contact, FailingWrite
 from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.worker.pages.budget import ByteBudget
 from ots_tunnel.worker.status.channel_view import ChannelView, channel_document
@@ -51,6 +51,8 @@ class WorkerStatus:
         self.tally: Callable[[], Tally] = Tally
         #: What the sink knows of its destination.
         self.contact: Callable[[], Contact | None] = Contact
+        #: Why the sink cannot be opened, and since when; None where it is open, or no try has failed.
+        self.unopened: FailingWrite | None = None
         self.metrics = metrics
         self.wall = wall
         self._rows = Rate(lambda: metrics.rows_total, clock)
@@ -71,6 +73,15 @@ class WorkerStatus:
             InvalidTransition: the event is not possible in this state.
         """
         self.state = after(self.state, event)
+
+    def sink_opened(self) -> None:
+        """The sink is open."""
+        self.unopened = None
+
+    def sink_not_opened(self, error: str) -> None:
+        """The sink could not be opened, which is tried again."""
+        since = self.wall() if self.unopened is None else self.unopened.since
+        self.unopened = FailingWrite(since, error)
 
     def sample(self) -> None:
         """Sample the rates, so that their windows are filled without scrapes; called at every heartbeat."""
@@ -102,7 +113,7 @@ class WorkerStatus:
             "error": self.error,
             "completed": self.completed,
             "refused": {"records": tally.records_refused, "keys": tally.keys_refused},
-            "sink": contact_document(self.contact()),
+            "sink": contact_document(Contact(failing=self.unopened) if self.unopened else self.contact()),
             "possibleGaps": [gap_document(*found) for found in sorted(self.possible_gaps.items())],
             "channels": [channel_document(view, now) for _, view in sorted(self.channels.items())],
         }
