@@ -14,26 +14,25 @@ FileUrl = Annotated[
     str, Field(max_length=1024, pattern=r"^(file:///[!-~]*|s3://[A-Za-z0-9][-A-Za-z0-9._]{1,62}(/[!-~]*)?)$")
 ]
 _IS_BUCKET = "self.url.startsWith('s3:')"
+_STORE_RULES = (
+    rule(
+        f"{_IS_BUCKET} == has(self.credentials)",
+        "files.credentials is needed with files.url s3://bucket/prefix and only with it",
+        field=".credentials",
+    ),
+    rule(
+        f"{_IS_BUCKET} || !has(self.endpoint) && !has(self.region) && !self.bucketInHost",
+        "files.endpoint, files.region and files.bucketInHost are only for files.url s3://bucket/prefix",
+        field=".url",
+        found="'found url ' + self.url",
+    ),
+)
 
 
 class FileStore(ApiModel):
     """A prefix in a bucket of an S3-compatible store, or a folder on a volume of the workers."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                f"{_IS_BUCKET} == has(self.credentials)",
-                "files.credentials is needed with files.url s3://bucket/prefix and only with it",
-                field=".credentials",
-            ),
-            rule(
-                f"{_IS_BUCKET} || !has(self.endpoint) && !has(self.region) && !self.bucketInHost",
-                "files.endpoint, files.region and files.bucketInHost are only for files.url s3://bucket/prefix",
-                field=".url",
-                found="'found url ' + self.url",
-            ),
-        )
-    )
+    model_config = ConfigDict(json_schema_extra=rules(*_STORE_RULES))
 
     url: FileUrl
     """s3://bucket/prefix, or file:///path on a volume that workers.podTemplate mounts into the container `worker`."""
@@ -56,6 +55,19 @@ class FileStore(ApiModel):
 class FilesSink(FileStore):
     """Files of changes, one folder per channel, named by the position of their first record."""
 
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            *_STORE_RULES,
+            rule(
+                "self.mode == 'ChangeLog'",
+                "files.mode must be ChangeLog, because this release writes no mirror, the present rows of a table, to "
+                "files: take sink.tablestore, or read the table in a Spark job of your own",
+                field=".mode",
+                found="'found ' + self.mode",
+            ),
+        )
+    )
+
     url: Annotated[FileUrl, Field(json_schema_extra=immutable("sink.files.url"))]
     """s3://bucket/prefix, or file:///path on a volume that workers.podTemplate mounts into the container `worker`.
     Immutable: another place would get only what comes later."""
@@ -63,6 +75,10 @@ class FilesSink(FileStore):
         "JsonLines"
     )
     """JsonLines: one JSON object per record. Parquet: the same records with one schema for every table. Immutable."""
+    # both words are values, because the rule on `mode` is not asked about a word that is none
+    mode: Literal["ChangeLog", "Mirror"] = "ChangeLog"
+    """What the files hold. ChangeLog: every record, in order per key, deletions included. Mirror, the present rows of
+    the table, is refused in this release."""
     compression: Literal["none", "gzip", "zstd"] = "none"
     """Compression of whole files (JsonLines) or of their pages (Parquet)."""
     max_file_bytes: Annotated[int, Field(ge=65_536, le=5_368_709_120, json_schema_extra={"format": "int64"})] = (

@@ -104,6 +104,13 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "files.endpoint, files.region and files.bucketInHost are only for files.url s3://bucket/prefix: "
         "found url file:///data",
     ),
+    "a mirror in files": (
+        {"sink": {"files": BUCKET | {"mode": "ChangeLog"}}},
+        {"sink": {"files": BUCKET | {"mode": "Mirror"}}},
+        "spec.sink.files.mode",
+        "files.mode must be ChangeLog, because this release writes no mirror, the present rows of a table, to files: "
+        "take sink.tablestore, or read the table in a Spark job of your own: found Mirror",
+    ),
     "a login without its protocol": (
         {"sink": {"kafka": KAFKA | {"securityProtocol": "SASL_SSL", "sasl": SASL}}},
         {"sink": {"kafka": KAFKA | {"securityProtocol": "SSL", "sasl": SASL}}},
