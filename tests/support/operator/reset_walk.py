@@ -70,6 +70,7 @@ class Walk:
         self._is_suspended = False
         self._generation = 1
         self._replicas: int | None = None
+        self._document = ""
         self._pods = 0
         self._decided = Plan()
         self.story: list[str] = []
@@ -82,12 +83,17 @@ class Walk:
                 self._meddle()
             self._pass()
             self._pods = self._replicas or 0
-            if self._pods and self._chance.random() < 0.7:
+            if self._pods and self._reads_the_tunnel() and self._chance.random() < 0.7:
                 self._account.consume(self._now)
             self._now += self._chance.choice([5, 20, 600, 3600])
             if wrong := self._wrong():
                 return wrong
         return ""
+
+    def _reads_the_tunnel(self) -> bool:
+        """Whether the workers' document names the tunnel that exists: they read no other one of its name."""
+        stream = self._account.stream
+        return stream is not None and f"{stream.name}\n" in self._document
 
     def _tell(self, text: str) -> None:
         self.story.append(f"{self._now - NOW:8.0f} {text}")
@@ -148,13 +154,20 @@ class Walk:
                 account.create(kind, config if kind is TunnelType.Stream else None, self._now, is_ours=True)
             case DeleteTunnel(name) if account.stream is not None and account.stream.name == name:
                 account.stream = None
+            case _:
+                self._act_on_workers(action)
+        return True
+
+    def _act_on_workers(self, action: Action) -> None:
+        match action:
             case ScaleDown():
                 self._replicas = 0
             case SetReplicas(replicas):
                 self._replicas = replicas
             case ApplyObject(manifest) if manifest["kind"] == "Deployment":
                 self._replicas = manifest["spec"]["replicas"]
-        return True
+            case ApplyObject(manifest) if manifest["kind"] == "ConfigMap":
+                self._document = manifest["data"]["worker.yaml"]
 
     def _meddle(self) -> None:
         """Somebody does something."""
