@@ -82,13 +82,19 @@ class _Session:
             place = (page.channel, key if page.position is None else page.position + index)
             self.entries.setdefault(key, []).append(_Delivery(place, action, change, number))
 
-    def drop_last_page(self) -> None:
-        """Remove a page whose answer was lost; it is read again."""
+    def drop_last_page(self) -> list[_Delivery]:
+        """Remove a page whose answer was lost; it is read again. Its entries are returned."""
         self.pages.pop()
         self.open_entries.pop()
+        dropped = []
         for entries in self.entries.values():
             while entries and entries[-1].page == len(self.pages):
-                entries.pop()
+                dropped.append(entries.pop())
+        return dropped
+
+    def unwritten(self) -> list[_Delivery]:
+        """The entries that were read and not written."""
+        return [entry for key, entries in self.entries.items() for entry in entries[self.done[key] :]]
 
     def last_page_untouched(self) -> bool:
         return bool(self.pages) and self.open_entries[-1] == len(self.pages[-1].rows)
@@ -194,7 +200,7 @@ class Judge:
             begins = reopened and page.token == self._durable.get(page.channel)
             if page.token == session.pages[-1].token and session.last_page_untouched() and not begins:
                 self.verdict.counts["pages read again after a lost answer"] += 1
-                session.drop_last_page()
+                self._forget_rows_that_may_be_gone(session.drop_last_page())
                 return session
         return self._begin(page) if page.owner == page.client else None
 
@@ -205,17 +211,17 @@ class Judge:
         before = self._latest.get(page.channel)
         if before is not None:
             self.verdict.counts["hand-overs to another process"] += before.who != page.who
-            self._forget_rows_that_may_be_gone(before)
+            self._forget_rows_that_may_be_gone(before.unwritten())
         self._sessions.append(session)
         self._latest[page.channel] = session
         return session
 
-    def _forget_rows_that_may_be_gone(self, before: _Session) -> None:
-        """Rows of base data that a session did not write are read again, unless they have been removed meanwhile."""
-        for key, entries in before.entries.items():
-            for entry in entries[before.done[key] :]:
-                if entry.place == (before.channel, key):
-                    self._read.pop(entry.place, None)
+    def _forget_rows_that_may_be_gone(self, unwritten: Iterable[_Delivery]) -> None:
+        """Rows of base data that were not written are read again, unless they have been removed meanwhile."""
+        for entry in unwritten:
+            channel, key = entry.place
+            if isinstance(key, str):
+                self._read.pop((channel, key), None)
 
     def _stores(self, stored: Stored) -> None:
         session = self._latest.get(stored.channel)

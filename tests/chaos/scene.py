@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import shutil
 import signal
 import sys
 import time
@@ -35,6 +36,7 @@ from tests.support.row_changes import VERSIONS, change_of
 from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
+REPORTS = ROOT / "build" / "reports"
 CHANNELS = 32
 ROWS = 9600
 #: The writers change one of this many rows.
@@ -215,6 +217,11 @@ class Run:
             verdict = Judge(self.processes.strikes).judge(parse(lines), acknowledged)
         verdict.counts["changes acknowledged to writers"] = sum(acknowledged.values()) - len(acknowledged)
         return verdict
+
+    def keep_ledger(self, name: str) -> Path:
+        """Copy the ledger to where a failed test's folder is not cleared away; the copy's path."""
+        REPORTS.mkdir(parents=True, exist_ok=True)
+        return Path(shutil.copy(self._ledger, REPORTS / f"{name}.jsonl"))
 
     async def close(self) -> None:
         """End all workers and connections."""

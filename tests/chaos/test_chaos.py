@@ -63,6 +63,8 @@ async def test_nothing_is_lost_disordered_or_repeated_without_a_strike(
         codes = await run.processes.leave()
         after = await run.compare()
         verdict = await run.judge()
+        if verdict.violations or not comparison.equal:
+            print("the ledger is kept:", run.keep_ledger(f"chaos-{seed}"))
 
     print(*run.processes.complaints(), sep="\n")
     print(verdict)

@@ -148,3 +148,12 @@ def test_a_row_of_base_data_that_was_removed_before_it_was_read_again_is_not_los
     assert ledger.judged(Strike("w1", 3.5)).violations == []
     ledger.open("w1", "1").read("w1", 1, [B1], base=True)
     assert kinds(ledger.judged(Strike("w1", 3.5))) == {"lost"}
+
+
+def test_a_row_of_base_data_that_was_removed_before_its_lost_page_was_read_again_is_not_lost() -> None:
+    ledger = LedgerBuilder().open("w1").read("w1", 0, [A1, B1], "lost", base=True)
+    ledger.read("w1", 0, [A1], base=True).write("w1", A1).store("w1", "1")
+
+    verdict = ledger.judged()
+    assert verdict.violations == []
+    assert verdict.counts["pages read again after a lost answer"] == 1
