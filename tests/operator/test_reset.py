@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.model import Action, Stage
+from ots_tunnel.model import Action, Stage, TunnelType
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import RowWrite
 from ots_tunnel_operator import names
@@ -81,6 +81,14 @@ class ResetScene:
         client = TunnelClient(self.scene.emulator.endpoint, "demo", lambda: KEYS)
         await client.delete_tunnel("flights", NAME)
         await client.close()
+
+    async def create_expired_tunnel(self) -> str:
+        """Somebody creates a tunnel of the name, and it expires; its id."""
+        client = TunnelClient(self.scene.emulator.endpoint, "demo", lambda: KEYS)
+        created = await client.create_tunnel("flights", NAME, TunnelType.BaseAndStream)
+        await client.close()
+        self.scene.emulator.call("expire_tunnel", "demo", created)
+        return str(created)
 
     def tunnels(self) -> list[dict[str, Any]]:
         """The tunnels of the service."""
@@ -360,3 +368,17 @@ async def test_a_tunnel_that_is_gone_leads_to_another_one() -> None:
         assert (await found.reset())["state"] == "Done"
         assert await found.scene.reason("Stalled") == "AsExpected"
         assert len(found.tunnels()) == 1
+
+
+async def test_an_expired_tunnel_of_somebody_else_is_named_and_stays() -> None:
+    async with opened() as found:
+        former = await found.begin()
+        await found.suspend()
+        await found.drop_tunnel()
+        theirs = await found.create_expired_tunnel()
+        await found.ask("NewBase", existingTunnel="Delete")
+        await found.scene.steps(3)
+
+        assert [tunnel["id"] for tunnel in found.others(former)] == [theirs]
+        assert await found.scene.reason("TunnelReady") == "TunnelReplaced"
+        assert theirs in json.dumps((await found.scene.status())["conditions"])

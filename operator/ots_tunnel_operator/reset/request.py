@@ -84,6 +84,8 @@ def read_request(text: str) -> Request | Unreadable:
         found = json.loads(text)
     except ValueError as error:
         return Unreadable(token, f"it is no JSON ({error}): write an object with {', '.join(_KEYS)}")
+    except RecursionError:
+        return Unreadable(token, f"it is nested too deeply: write an object with {', '.join(_KEYS)}")
     if not isinstance(found, Mapping):
         return Unreadable(token, f"found {json.dumps(found)[:60]}, allowed is an object with {', '.join(_KEYS)}")
     if wrong := _wrong(found):

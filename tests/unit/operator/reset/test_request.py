@@ -34,6 +34,7 @@ def test_what_is_left_out_keeps_the_tunnel_and_begins_with_the_oldest_change() -
     ("found", "said"),
     [
         ("NewTunnel", "it is no JSON"),
+        pytest.param("[" * 100_000, "it is nested too deeply", id="nested"),
         (["a"], 'found ["a"], allowed is an object with token, form, startTime, existingTunnel'),
         ({"token": "a", "form": "NewBase", "force": True}, "field 'force' is not known, allowed are token, form"),
         ({"form": "NewBase"}, "token: found nothing, allowed are 1 to 64 letters"),
