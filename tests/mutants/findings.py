@@ -26,6 +26,11 @@ class Finding:
     tests: str
     seconds: float
 
+    @property
+    def is_found(self) -> bool:
+        """Whether the simulation or a test has failed."""
+        return bool(self.simulation) or self.tests not in ("", "(not run)")
+
     def row(self) -> str:
         """A line of the table."""
         tests = self.tests or "MISSED"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants import __main__ as measuring
+from tests.mutants.findings import Record
 from tests.mutants.planted import Mutant, planted
 from tests.support.story_kinds import KINDS
 
@@ -84,3 +85,20 @@ def test_the_tree_itself_is_measured_with_the_stories_of_every_mutant() -> None:
 
 def test_the_kinds_of_stories_that_mutants_name_are_there() -> None:
     assert [mutant.name for mutant in planted() if mutant.stories not in (None, *KINDS)] == []
+
+
+def test_a_tree_that_fails_is_shown_and_measured_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(tree: Path, command: tuple[str, ...], seconds: float) -> tuple[int, str]:
+        return (1, "FAILED test_a: it is late") if "pytest" in command else (0, "")
+
+    record = Record(tmp_path / "known.jsonl")
+    monkeypatch.setattr(measuring, "_run", run)
+    monkeypatch.setattr(measuring.Record, "of_tree", lambda options: record)
+    monkeypatch.setattr(measuring.shutil, "copytree", lambda *_, **__: None)
+    monkeypatch.setattr("sys.argv", ["mutants", planted()[0].name])
+
+    assert measuring.main() == 2
+    assert "it is late" in capsys.readouterr().out
+    assert record.known == {}
