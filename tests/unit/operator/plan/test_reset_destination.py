@@ -9,7 +9,7 @@ import pytest
 from ots_tunnel.model import ChannelId, ChannelStatus, StreamConfig, TunnelId, TunnelType
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.times import exact_timestamp, timestamp
-from ots_tunnel_operator.world import Missing, Table, Tunnel
+from ots_tunnel_operator.world import Missing, Table, Tunnel, Unread
 from tests.support.operator.worlds import (
     COPY,
     FRESH,
@@ -49,6 +49,14 @@ def test_what_was_delivered_to_a_table_that_is_gone_counts_as_lost() -> None:
 
     assert "It loses changes: what was committed since a time that is not known" in records(planned(now))["message"]
     assert "It loses nothing" in records(planned(empty))["message"]
+
+
+def test_a_sink_that_is_no_table_has_none_to_be_lost() -> None:
+    web = {"sink__tablestore": None, "sink__http": {"url": "https://sink.example/rows"}}
+    stored = {key: value for key, value in GONE.items() if key != "destination"}
+    now = suspended(REWIND, stored, tunnel=Missing(), destination=Unread(), **web)
+
+    assert records(planned(now))["state"] == "Running"
 
 
 UNMOVED = Tunnel(
