@@ -175,12 +175,12 @@ def test_rights_on_spark_are_granted_where_spark_is_on(helm: Helm) -> None:
     }
 
 
-def test_the_rights_on_the_lease_are_those_on_one(helm: Helm) -> None:
+def test_the_right_to_write_the_lease_is_that_on_one(helm: Helm) -> None:
     role = one(helm.template('operator.leaderElection={"leaseName":"mine"}'), "Role", "ott-ots-tunnel-operator-leader")
 
     assert [(rule.get("resourceNames"), rule["verbs"]) for rule in role["rules"]] == [
-        (["mine"], ["get", "update"]),
-        (None, ["create"]),
+        (["mine"], ["update"]),
+        (None, ["get", "create"]),
     ]
 
 
