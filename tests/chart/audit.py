@@ -11,6 +11,8 @@ from typing import Any
 from tests.chart.conftest import Right
 
 POLICY = Path(__file__).parent / "audit-policy.yaml"
+#: What the server says while it learns the kinds of owners anew, every 30 s; it refuses everybody then.
+LEARNING = "cannot find RESTMapping"
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,8 @@ class Call:
     name: str
     code: int
     allowed: bool
+    message: str = ""
+    """Of a refusal."""
 
     def __str__(self) -> str:
         group, resource, verb = self.right
@@ -43,6 +47,7 @@ def calls(log: Path, user: str) -> Iterator[Call]:
             reference.get("name", ""),
             entry.get("responseStatus", {}).get("code", 0),
             entry.get("annotations", {}).get("authorization.k8s.io/decision") == "allow",
+            entry.get("responseStatus", {}).get("message", ""),
         )
 
 
@@ -55,4 +60,10 @@ def used(found: list[Call]) -> set[Right]:
 
 def refused(found: list[Call]) -> list[str]:
     """The calls that were refused for want of a right."""
-    return [str(call) for call in found if not call.allowed or call.code == 403]
+    refusals = [call for call in found if not call.allowed or call.code == 403]
+    return [str(call) for call in refusals if not call.allowed or LEARNING not in call.message]
+
+
+def reasons(found: list[Call]) -> str:
+    """Why calls were refused, as the server has said it."""
+    return "\n".join(f"{call}: {call.message}" for call in found if call.code == 403)

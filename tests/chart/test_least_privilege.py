@@ -20,7 +20,7 @@ import yaml
 
 from ots_emulator import Emulator
 from ots_tunnel_operator import names
-from tests.chart.audit import POLICY, calls, refused, used
+from tests.chart.audit import POLICY, calls, reasons, refused, used
 from tests.chart.conftest import CHART, Helm, Right, rights
 from tests.operator.scenes.operator_process import OperatorProcess
 from tests.operator.scenes.pass_scene import fill
@@ -249,7 +249,7 @@ def test_the_operator_needs_every_right_that_it_has_and_no_other(
 
     # an operator of some namespaces cannot read the Lease of another one, and says so (docs/architecture.md 6.2)
     expected = {"get leases.coordination.k8s.io other/operator: 403"} if settings else set()
-    assert set(refused(found)) == expected
+    assert set(refused(found)) == expected, reasons(found)
     unused = rights_held - used(found) - granted - {OWNERS}
     assert unused == set(), f"no call uses: {sorted(unused)}"
     assert used(found) <= rights_held
