@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.kinds import Kind, Manifest
 from ots_tunnel_operator.manifests.pod_monitor import pod_monitor
 from tests.operator.scenes.pass_scene import PassScene
 from tests.support.kube.api_server import ApiServer
@@ -17,7 +19,7 @@ pytestmark = [pytest.mark.api, pytest.mark.xdist_group("pod_monitor")]
 
 NAME = "flights-copy-workers"
 KIND = f"podmonitors.{GROUP}"
-ASKED = {"monitoring": {"podMonitor": True}}
+ASKED: dict[str, Any] = {"monitoring": {"podMonitor": True}}
 
 
 @pytest.fixture
@@ -102,9 +104,9 @@ async def test_an_object_that_does_not_ask_costs_no_call(
     looked: list[str] = []
     get = Kube.get
 
-    async def counting(self: Kube, of: object, namespace: str, name: str) -> object:
-        looked.append(str(getattr(of, "plural", of)))
-        return await get(self, of, namespace, name)  # type: ignore[arg-type]
+    async def counting(self: Kube, of: Kind, namespace: str, name: str) -> Manifest | None:
+        looked.append(of.plural)
+        return await get(self, of, namespace, name)
 
     monkeypatch.setattr(Kube, "get", counting)
     scene.apply()
