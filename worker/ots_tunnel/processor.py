@@ -58,6 +58,10 @@ class ChannelProcessor(Protocol):
             confirm: None with automatic checkpoints: the records count as processed when this returns. With manual
                 ones, call it when they are processed, also after this has returned and more records have come.
 
+        Returns:
+            Nothing, or what is awaited until the records are processed. What tells that they are not, such as a
+            generator or the future of a pool, counts as raised.
+
         Raises:
             Exception: the channel is opened again at its last checkpoint; records after it are processed again.
         """

@@ -6,6 +6,7 @@ The thread is a daemon: a function that hangs does not stop the process from end
 from __future__ import annotations
 
 import asyncio
+import inspect
 import queue
 import threading
 from collections.abc import Awaitable, Callable
@@ -15,8 +16,8 @@ from typing import Any
 class CallbackThread:
     """Runs the callbacks of one channel one after the other.
 
-    A coroutine function runs in the event loop. Any other function runs in the thread; if it returns an awaitable,
-    that runs in the event loop.
+    A coroutine function runs in the event loop. Any other function runs in the thread. What either returns is awaited
+    in the event loop, as long as it can be.
 
     Args:
         name: of the thread.
@@ -27,16 +28,18 @@ class CallbackThread:
         self._loop = asyncio.get_running_loop()
         self._calls: queue.SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._running: asyncio.Task[None] | None = None
+        self._running: asyncio.Task[Any] | None = None
 
-    async def call(self, callback: Callable[..., Awaitable[None] | None], *arguments: Any) -> None:
-        """Run one callback; a function keeps running when this call is cancelled, see `idle`.
+    async def call(self, callback: Callable[..., Awaitable[None] | None], *arguments: Any) -> Any:
+        """Run one callback and return its result; a function keeps running when this call is cancelled, see `idle`.
 
         Raises:
             Exception: what the callback raised.
         """
         self._running = asyncio.create_task(self._run(callback, arguments), name=self._name)
-        await asyncio.shield(self._running)
+        result = await asyncio.shield(self._running)
+        self._running = None  # the result may hold the records
+        return result
 
     async def idle(self, seconds: float) -> bool:
         """Wait until the callback under way has returned, a coroutine being cancelled; False after `seconds`."""
@@ -53,13 +56,15 @@ class CallbackThread:
         """End the thread once its present call has returned."""
         self._calls.put(None)
 
-    async def _run(self, callback: Callable[..., Awaitable[None] | None], arguments: tuple[Any, ...]) -> None:
+    async def _run(self, callback: Callable[..., Awaitable[None] | None], arguments: tuple[Any, ...]) -> Any:
+        result: Any
         if asyncio.iscoroutinefunction(callback):
-            await _awaited(callback(*arguments))
-            return
-        result = await _returned(self._in_thread(lambda: callback(*arguments)))
-        if asyncio.iscoroutine(result) or isinstance(result, Awaitable):
-            await _awaited(result)
+            result = callback(*arguments)
+        else:
+            result = await _returned(self._in_thread(lambda: callback(*arguments)))
+        while inspect.isawaitable(result):
+            result = await _awaited(result)
+        return result
 
     def _in_thread(self, call: Callable[[], Any]) -> asyncio.Future[Any]:
         if self._thread is None:
@@ -94,14 +99,14 @@ async def _returned(called: asyncio.Future[Any]) -> Any:
             cancelled = error
     if cancelled is None:
         return called.result()
-    if called.exception() is None and asyncio.iscoroutine(called.result()):
+    if called.exception() is None and inspect.iscoroutine(called.result()):
         called.result().close()  # the cancelled caller no longer awaits it
     raise cancelled
 
 
-async def _awaited(result: Awaitable[Any]) -> None:
+async def _awaited(result: Awaitable[Any]) -> Any:
     try:
-        await result
+        return await result
     except asyncio.CancelledError as raised:
         task = asyncio.current_task()
         if task is None or task.cancelling():

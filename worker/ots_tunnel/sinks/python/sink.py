@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from ots_tunnel.config import PythonSinkConfig, WorkerConfig
 from ots_tunnel.console.exit_codes import OTHER_ERROR
@@ -19,6 +20,7 @@ from ots_tunnel.sinks import Batch, Channels, Confirmation, Contact, Deferred, I
 from ots_tunnel.sinks.contact import Writes
 from ots_tunnel.sinks.python.callbacks import CallbackThread
 from ots_tunnel.sinks.python.factory import load_factory
+from ots_tunnel.sinks.python.unfinished import unfinished
 
 logger = logging.getLogger(__name__)
 
@@ -154,13 +156,20 @@ class _ProcessorChannels(Channels):
     async def _process(self, batch: Batch, guard: Guard, confirm: Confirm | None) -> None:
         channel = self._channels[batch.channel_id]
         guard.check()
-        await self._call(channel, "process", channel.processor.process, channel.context, batch.records, confirm)
+        result = await self._call(
+            channel, "process", channel.processor.process, channel.context, batch.records, confirm
+        )
+        if found := unfinished(result, is_confirmed_later=confirm is not None):
+            raise ProcessorFailed(
+                f"process returned a {found}, whose work is not done, so its records do not count as processed: "
+                "allowed is None or an awaitable"
+            )
 
     async def _call(
         self, channel: _Channel, name: str, callback: Callable[..., Awaitable[None] | None], *arguments: object
-    ) -> None:
+    ) -> Any:
         try:
-            await channel.callbacks.call(callback, *arguments)
+            return await channel.callbacks.call(callback, *arguments)
         except (OwnershipLost, ProcessorFailed):
             raise
         except Exception as error:
