@@ -192,7 +192,8 @@ class Applier:
             if existing is not None and existing["spec"].get("replicas") != replicas:
                 # what runs keeps its template, and its number follows: spec.replicas 0 stops every worker
                 await self._scale(replicas)
-            raise ActionFailed(pod_template_refused(refusal))
+            has_own_part = bool(self._resource.spec.worker_settings.pod_template)
+            raise ActionFailed(pod_template_refused(refusal, has_own_part=has_own_part))
         return False
 
     async def _refuse_successor(self, kind: Kind, name: str) -> None:

@@ -204,13 +204,21 @@ def pod_monitor_problem(error: Exception, name: str, *, wanted: bool) -> Problem
     return Problem(Reason.POD_MONITOR_FAILED, f"{field}: {cause}: {then}; records flow on")
 
 
-def pod_template_refused(words: str) -> Problem:
-    """The problem of a pod template that the API server does not take; `words` are its own."""
-    return Problem(
-        Reason.POD_TEMPLATE_REFUSED,
-        f"spec.workers.podTemplate: the API server refuses the workers' Deployment with it ({shortened(words)}): "
-        f"correct the field that it names; workers that run keep running as they are, in the wanted number",
-    )
+def pod_template_refused(words: str, *, has_own_part: bool) -> Problem:
+    """The problem of a pod template that the API server does not take.
+
+    Args:
+        words: its own.
+        has_own_part: whether a part of the template is the user's (workers.podTemplate).
+    """
+    if has_own_part:
+        found = f"spec.workers.podTemplate: the API server refuses the workers' Deployment with it ({shortened(words)})"
+        then = "correct the field that it names"
+    else:
+        found = f"spec.workers: the API server refuses the workers' Deployment ({shortened(words)})"
+        then = "let the policy that refuses it take what this release renders, or name another spec.workers.image"
+    keeps = "workers that run keep running as they are, in the wanted number"
+    return Problem(Reason.POD_TEMPLATE_REFUSED, f"{found}: {then}; {keeps}")
 
 
 def spec_unreadable(found: str) -> Problem:

@@ -46,7 +46,7 @@ class Reason(enum.StrEnum):
         "Changes or existing rows were copied before, but the destination is missing or empty.",
     )
     NAME_CONFLICT = "NameConflict", "A child's name is taken by an object that this object does not own."
-    POD_TEMPLATE_REFUSED = "PodTemplateRefused", "The API server refuses the workers' pods with workers.podTemplate."
+    POD_TEMPLATE_REFUSED = "PodTemplateRefused", "The API server refuses the template of the workers' pods."
     API_SERVER_REFUSED = "ApiServerRefused", "The API server refused a call of the operator; tried again."
     SPEC_UNREADABLE = "SpecUnreadable", "This release cannot read the object: the CRD is of another release."
     CRD_OUTDATED = "CrdOutdated", "The CRD is older than the operator: the API server drops what has to be recorded."

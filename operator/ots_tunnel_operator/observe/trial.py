@@ -1,8 +1,9 @@
-"""Whether the API server takes the pods of workers with the user's part of their template (`workers.podTemplate`).
+"""Whether the API server takes the pods of workers with the user's part of their template (`workers.podTemplate`), or
+with another template than those that run.
 
-The CRD cannot tell: any version of Kubernetes has fields of its own, and policies of a cluster forbid some. So the
-rendered Deployment is sent as a dry run before anything of it is applied: what runs keeps its settings, and the status
-has the API server's words.
+The CRD cannot tell: any version of Kubernetes has fields of its own, and policies of a cluster forbid some, or the
+image of a release. So the rendered Deployment is sent as a dry run before anything of it is applied: what runs keeps
+its settings, and the status has the API server's words.
 
 It is asked once for a template. Consent is kept while the process lives; a Deployment that is as rendered needs none. A
 refusal is repeated without asking for AGAIN_SECONDS: a policy may change, and then nothing of the object does.

@@ -19,8 +19,8 @@ A rollout that does not go on for the Deployment's progress deadline, about ten 
 RolloutStuck: it keeps its old workers, and its place is free. An object that rolls anyway takes the new template with
 it.
 
-One whose new template the API server refuses (`workers.podTemplate`) cannot begin. It is RolloutStuck as well, until
-the template is taken; then it waits for its turn.
+One whose new template the API server refuses, for `workers.podTemplate` or by a policy against the release's image,
+cannot begin. It is RolloutStuck as well, until the template is taken; then it waits for its turn.
 
 While an object waits, its Deployment and its ConfigMap stay as they are: workers of the former release read the former
 document. Only the number of workers follows the spec.
@@ -43,8 +43,14 @@ from ots_tunnel_operator.world import Pod, World
 
 def replaces_workers(world: World, manifest: Manifest, replicas: int) -> bool:
     """Whether applying the Deployment replaces workers."""
+    has_workers = bool(replicas) and bool(((world.deployment or {}).get("spec") or {}).get("replicas", 1))
+    return has_workers and changes_template(world, manifest)
+
+
+def changes_template(world: World, manifest: Manifest) -> bool:
+    """Whether applying the Deployment gives the one that is there another template."""
     found = world.deployment
-    if found is None or not replicas or not found["spec"].get("replicas", 1) or not found["spec"].get("template"):
+    if found is None or not found["spec"].get("template"):
         return False
     return _annotation(found, names.ANNOTATION_TEMPLATE_HASH) != _annotation(manifest, names.ANNOTATION_TEMPLATE_HASH)
 

@@ -13,7 +13,14 @@ from ots_tunnel_operator.manifests.worker_document import config_map, worker_con
 from ots_tunnel_operator.manifests.worker_network import network_policy
 from ots_tunnel_operator.manifests.worker_spread import disruption_budget
 from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, RecordStatus, SetReplicas, TryTemplate, Wait
-from ots_tunnel_operator.plan.rollout import asks_again, find_stuck, is_rolling, replaces_workers, waits_for_its_turn
+from ots_tunnel_operator.plan.rollout import (
+    asks_again,
+    changes_template,
+    find_stuck,
+    is_rolling,
+    replaces_workers,
+    waits_for_its_turn,
+)
 from ots_tunnel_operator.plan.scaling import Course, course
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
@@ -77,13 +84,13 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
 
 
 def _trial(world: World, actions: tuple[ApplyObject, ...]) -> tuple[TryTemplate, ...]:
-    """The question whether the API server takes the user's part of the template.
+    """The question whether the API server takes a template with a part of the user's, or another one than before.
 
     It comes first: the document of pods that cannot be made would reach those that run, at their next restart.
     """
-    if not world.resource.spec.worker_settings.pod_template:
-        return ()
-    return tuple(TryTemplate(one.manifest) for one in actions if one.manifest["kind"] == "Deployment")
+    has_own_part = bool(world.resource.spec.worker_settings.pod_template)
+    workers = (one.manifest for one in actions if one.manifest["kind"] == "Deployment")
+    return tuple(TryTemplate(manifest) for manifest in workers if has_own_part or changes_template(world, manifest))
 
 
 def _rollout(

@@ -195,7 +195,7 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
     Reason.TUNNEL_EXPIRED: _only_start_over,
     Reason.POSSIBLE_GAP: _possible_gap,
     Reason.SINK_REJECTED: _sink_rejected,
-    Reason.POD_TEMPLATE_REFUSED: _correct("Correct the field of workers.podTemplate that the API server names:"),
+    Reason.POD_TEMPLATE_REFUSED: _correct("Correct what the API server names in spec.workers, or its policy:"),
     Reason.SPEC_MISMATCH: _see_tunnel("Apply your object with another tunnel name, or delete this tunnel:"),
     Reason.CHECKPOINT_UNREADABLE: _only_start_over,
     Reason.SNAPSHOT_UNKNOWN: _only_start_over,

@@ -226,7 +226,7 @@ def test_a_new_worker_that_is_ready_for_a_moment_in_each_life_is_no_progress(
     assert (f"the former workers keep running; new pod: {told}" in found["message"]) == (reason == "RolloutStuck")
 
 
-REFUSED = pod_template_refused("denied by a policy")
+REFUSED = pod_template_refused("denied by a policy", has_own_part=True)
 SELECTED = {"podTemplate": {"spec": {"nodeSelector": {"disk": "ssd"}}}}
 
 

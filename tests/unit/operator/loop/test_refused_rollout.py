@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, cast
 
+import pytest
+
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
@@ -27,10 +29,10 @@ SELECTED = {"podTemplate": {"spec": {"nodeSelector": {"disk": "ssd"}}}}
 
 
 class Scene:
-    """Passes every 15 s over an object with a part of its own in the template; its Deployment is at rest."""
+    """Passes every 15 s over an object, by default with a part of its own in the template; its workers are at rest."""
 
-    def __init__(self) -> None:
-        body = tunnel_object(replicas=2, workers=SELECTED)
+    def __init__(self, **spec: Any) -> None:
+        body = tunnel_object(replicas=2, **(spec or {"workers": SELECTED}))
         body["metadata"] |= {"uid": UID, "generation": 3, "finalizers": [FINALIZER]}
         body["metadata"]["annotations"] = {ANNOTATION_OPERATOR: "ots/mine"}
         self.kube = KubeMemory({("TablestoreTunnel", NAME): body | {"status": recorded()}})
@@ -66,6 +68,11 @@ class Scene:
             await self.reconciler.step("default", NAME, self.cache)
         self.rollouts.changed(self.body)
         return {item["type"]: item["reason"] for item in self.body["status"]["conditions"]}
+
+    def ask_for(self, replicas: int) -> None:
+        """Edit spec.replicas."""
+        self.body["spec"]["replicas"] = replicas
+        self.body["metadata"]["generation"] += 1
 
     def places(self) -> int:
         """Objects that another one would wait for."""
@@ -121,9 +128,65 @@ async def test_refused_workers_are_stopped_by_the_number_0() -> None:
     scene.kube.trial_refusal = DENIED
     await scene.passes(3)
 
-    scene.body["spec"]["replicas"] = 0
-    scene.body["metadata"]["generation"] = 4
+    scene.ask_for(0)
     await scene.passes(1)
 
     assert scene.kube.objects["Deployment", NAME]["spec"]["replicas"] == 0
+    assert scene.image == "worker:1"
+
+
+#: An object without a part of its own in the template: a policy of the cluster may refuse the release's image.
+PLAIN = {"monitoring": {"lagDegradedSeconds": 900}}
+
+
+async def test_a_release_that_a_policy_refuses_keeps_nobody_waiting_and_its_document_to_itself() -> None:
+    scene = Scene(**PLAIN)
+    await scene.passes(3)
+    document = scene.kube.objects["ConfigMap", f"{NAME}-config"]
+    scene.install("worker:2")
+    scene.kube.trial_refusal = DENIED
+
+    assert (await scene.passes(1))["Progressing"] == "RolloutWaiting"
+    for _ in range(40):
+        found = await scene.passes(1)
+        assert (found["Progressing"], found["Degraded"]) == ("RolloutStuck", "PodTemplateRefused")
+        assert scene.places() == 0
+    (problem,) = (item for item in scene.body["status"]["conditions"] if item["type"] == "Degraded")
+    assert (
+        "spec.workers: the API server refuses the workers' Deployment (denied by a policy): let" in problem["message"]
+    )
+    assert "podTemplate" not in problem["message"]
+    assert scene.image == "worker:1"
+    assert scene.kube.objects["ConfigMap", f"{NAME}-config"] == document
+
+
+@pytest.mark.parametrize("replicas", [0, 5])
+async def test_the_number_of_workers_follows_although_a_policy_refuses_the_release(replicas: int) -> None:
+    scene = Scene(**PLAIN)
+    await scene.passes(3)
+    scene.install("worker:2")
+    scene.kube.trial_refusal = DENIED
+    await scene.passes(3)
+
+    scene.ask_for(replicas)
+    await scene.passes(1)
+
+    assert scene.kube.objects["Deployment", NAME]["spec"]["replicas"] == replicas
+    assert scene.image == "worker:1"
+
+
+async def test_stopped_workers_come_back_as_they_were_although_a_policy_refuses_the_release() -> None:
+    """As those of an object that sleeps: rows wait for them."""
+    scene = Scene(**PLAIN)
+    await scene.passes(3)
+    scene.ask_for(0)
+    await scene.passes(2)
+    scene.kube.trial_refusal = DENIED
+    scene.install("worker:2")
+    await scene.passes(2)
+
+    scene.ask_for(1)
+    await scene.passes(1)
+
+    assert scene.kube.objects["Deployment", NAME]["spec"]["replicas"] == 1
     assert scene.image == "worker:1"
