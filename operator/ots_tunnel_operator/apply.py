@@ -114,7 +114,7 @@ class Applier:
         return True
 
     async def _try_aside(self, action: ApplyObject | DeleteObject) -> bool:
-        """Carry out what the flow does not need; why it was refused is kept for the next look, which follows soon."""
+        """Carry out what the flow does not need; why it was refused is kept for this report and the next looks."""
         try:
             is_changed = await self._apply_to_children(action)
         except (KubeError, NameConflict) as error:
@@ -124,7 +124,6 @@ class Applier:
             wanted, name = self._resource.wants_pod_monitor, names.workers_name(self._resource.name)
             problem = pod_monitor_problem(error, name, wanted=wanted)
             self._cache.monitor_refusal = MonitorRefusal(wanted, self._cache.time, problem)
-            self._cache.wake.set()
             return False
         self._cache.monitor_refusal = None
         return is_changed

@@ -19,6 +19,7 @@ from ots_tunnel_operator.loop.failed_pass import where
 from ots_tunnel_operator.loop.own_object import parsed
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.observer import Observer
+from ots_tunnel_operator.observe.pod_monitor import with_refusal
 from ots_tunnel_operator.plan.actions import Plan, RecordStatus, Wait
 from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.plan.rollout import refused
@@ -91,7 +92,7 @@ class OneStep:
             notice = Notice("Warning", decided.warning.reason, decided.warning.message)
             await self._reporter.post(resource, notice, cache, world.now)
         shown = await self._refreshed(world) if changed else world
-        await self._reporter.report(shown, assessment, decided, cache)
+        await self._reporter.report(with_refusal(shown, cache), assessment, decided, cache)
         cache.failing_since = None
         if find_unobserved(world) is None:
             cache.observed_time = observed_time(world)

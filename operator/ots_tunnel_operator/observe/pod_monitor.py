@@ -8,6 +8,7 @@ refused apply or deletion, which is tried again after AGAIN_SECONDS: a cluster's
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ots_tunnel_operator import names
@@ -17,7 +18,7 @@ from ots_tunnel_operator.kube.cluster import Reader
 from ots_tunnel_operator.kube.kinds import POD_MONITOR
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_child
-from ots_tunnel_operator.world import Failure, Missing, Resource, Unread
+from ots_tunnel_operator.world import Failure, Missing, Resource, Unread, World
 
 #: Seconds after which a refused apply or deletion is tried again.
 AGAIN_SECONDS = 300.0
@@ -49,3 +50,17 @@ async def observe_pod_monitor(
     # one that belongs to somebody else is not this object's: an apply says so
     is_ours = found is not None and is_child(found, POD_MONITOR, resource.name, resource.uid)
     return found if found is not None and is_ours else Missing()
+
+
+def with_refusal(world: World, cache: LoopCache) -> World:
+    """The world with what the actions of this pass have found: that the PodMonitor was refused, if it was.
+
+    Otherwise the status would take a refusal back for a moment, whenever it is tried again.
+
+    Args:
+        world: as observed before the actions.
+        cache: of its loop.
+    """
+    refusal = cache.monitor_refusal
+    is_new = refusal is not None and refusal.time == cache.time
+    return replace(world, pod_monitor=Failure(refusal.problem)) if refusal is not None and is_new else world

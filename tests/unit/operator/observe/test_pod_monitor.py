@@ -12,12 +12,12 @@ from ots_tunnel_operator.kube.client import KindMissing, Kube, KubeError
 from ots_tunnel_operator.kube.kinds import POD_MONITOR, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.pod_monitor import pod_monitor
-from ots_tunnel_operator.observe.pod_monitor import AGAIN_SECONDS, observe_pod_monitor
+from ots_tunnel_operator.observe.pod_monitor import AGAIN_SECONDS, observe_pod_monitor, with_refusal
 from ots_tunnel_operator.plan.actions import ApplyObject, Aside, DeleteObject
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.world import Failure, Missing, Resource, Unread
 from tests.support.kube.kube_memory import KubeMemory
-from tests.support.operator.worlds import NOW, recorded, resource
+from tests.support.operator.worlds import NOW, recorded, resource, world
 
 NAME = "flights-copy-workers"
 WANTED = resource(recorded(), monitoring={"podMonitor": True})
@@ -119,8 +119,10 @@ async def test_a_refusal_fails_no_pass_and_is_shown_until_the_next_try(api: Api)
     api.refusal = NO_RIGHT
 
     assert await carry_out(api, WANTED, ApplyObject(MANIFEST), cache) is False
-    # the next pass, which shows it, follows at once
-    assert cache.wake.is_set()
+    # this pass shows it already
+    assert isinstance(with_refusal(world(WANTED, pod_monitor=Missing()), cache).pod_monitor, Failure)
+    later = with_refusal(world(WANTED, pod_monitor=Missing()), at(cache, 1.0))
+    assert later.pod_monitor == Missing()
     looks = api.looks
     assert isinstance(await look(api, WANTED, at(cache, AGAIN_SECONDS - 1)), Failure)
     assert api.looks == looks
