@@ -236,17 +236,19 @@ class Tunnel:
 
 @dataclass(frozen=True, slots=True)
 class Peek:
-    """The last look at a channel without a client; times are seconds since 1970, by the operator's clock."""
+    """The last look at a channel without a client."""
 
     time: float
+    """Seconds since 1970, by the operator's clock."""
     waits: bool
     """Whether it had something to read."""
     empty: float | None = None
-    """Time of the last look that found nothing to read; None without one."""
+    """Until when everything was read, by the last look that found nothing: seconds since 1970, by the service's clock
+    as consume points are; None is unknown."""
 
     def moved(self, seconds: float) -> Peek:
-        """With every time changed, after the clock was set."""
-        return Peek(self.time + seconds, self.waits, None if self.empty is None else self.empty + seconds)
+        """With the time of the look changed, after the operator's clock was set."""
+        return Peek(self.time + seconds, self.waits, self.empty)
 
 
 @dataclass(frozen=True, slots=True)

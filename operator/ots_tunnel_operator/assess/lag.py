@@ -163,7 +163,8 @@ def measure(
         description: of the tunnel.
         pods: of the object, with their reports.
         now: seconds since 1970.
-        peeks: looks without a client: what no worker reports was consumed until the last one that found nothing.
+        peeks: looks without a client: what no worker reports was consumed until the last one that found nothing, by the
+            service's clock.
     """
     if not is_initialised(description) or description.tunnel.stage != Stage.STREAM:
         return None

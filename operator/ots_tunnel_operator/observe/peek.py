@@ -62,12 +62,14 @@ class PeekObserver:
         """Look at one channel after the other, until one has something to read."""
         loop = asyncio.get_running_loop()
         began, tunnel_id = loop.time(), TunnelId(cache.peeks_of)
+        # the description came before the pages: what they do not have was read by then
+        described = world.tunnel.description.service_time if isinstance(world.tunnel, Tunnel) else None
         try:
             for channel in due(_with_peeks(world, cache)):
                 waits = await self._waits(instance, tunnel_id, channel, patience)
                 before = cache.peeks.get(channel)
-                empty = (before.empty if before is not None else None) if waits else world.now
-                cache.peeks[channel] = Peek(world.now, waits, empty)
+                empty = before.empty if before is not None else None
+                cache.peeks[channel] = Peek(world.now, waits, empty if waits or described is None else described)
                 if waits or loop.time() - began > PASS_SECONDS:
                     break
         except CALL_ERRORS as error:

@@ -14,6 +14,7 @@ from ots_tunnel.errors import CodecError, TunnelError
 from ots_tunnel.model import FINISHED, Action, ChannelStatus, Checkpoint, Token
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.service_codes import service_error
+from ots_tunnel_operator.assess.lag import measure
 from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.peek import RETRY_SECONDS, PeekObserver
@@ -83,8 +84,29 @@ async def test_an_empty_page_of_each_channel_is_read_once_an_interval() -> None:
     assert found.peeks == again.peeks == {"c1": Peek(NOW, False, NOW), "c2": Peek(NOW, False, NOW)}
     assert service.calls == CALLS * 2
     later = await look(asleep("c1", "c2", later=300), cache)
-    assert later.peeks["c2"] == Peek(NOW + 300, False, NOW + 300)
+    assert later.peeks["c2"] == Peek(NOW + 300, False, NOW)
     assert service.calls == CALLS * 4
+
+
+@pytest.mark.parametrize("ahead", [-600.0, 0.0, 600.0])
+async def test_until_when_everything_was_read_is_told_by_the_clock_of_the_service(ahead: float) -> None:
+    """A reset counts from there what it loses: a clock of a node that is ahead must not hide any of it."""
+    seen = await look(asleep("c1", later=ahead), cache_of(Service()))
+
+    assert isinstance(seen.tunnel, Tunnel)
+    lag = measure(seen.tunnel.description, (), seen.now, seen.peeks)
+    assert lag is not None
+    assert lag.consumed_up_to == seen.tunnel.description.service_time == NOW
+
+
+async def test_without_the_clock_of_the_service_what_was_known_before_stays() -> None:
+    cache = cache_of(Service())
+    unknown = Tunnel(description(channel("c1", ChannelStatus.CLOSE), service_time=None))
+
+    assert (await look(replace(asleep("c1"), tunnel=unknown), cache)).peeks == {"c1": Peek(NOW, False, None)}
+    await look(asleep("c1", later=300), cache)
+    later = await look(replace(asleep("c1", later=600), tunnel=unknown), cache)
+    assert later.peeks == {"c1": Peek(NOW + 600, False, NOW)}
 
 
 @pytest.mark.parametrize(
@@ -202,7 +224,7 @@ async def test_a_clock_that_was_set_back_moves_the_looks() -> None:
 
     cache.keep_time(NOW - 50)
 
-    assert (cache.peeks, cache.peek_failed) == ({"c1": Peek(NOW - 50, False, NOW - 50)}, NOW - 50)
+    assert (cache.peeks, cache.peek_failed) == ({"c1": Peek(NOW - 50, False, NOW)}, NOW - 50)
     cache.peeks["c1"] = Peek(NOW, True)
     cache.keep_time(NOW - 60)
     assert cache.peeks["c1"] == Peek(NOW - 10, True)
