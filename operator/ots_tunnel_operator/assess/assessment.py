@@ -94,5 +94,5 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
         scaling=scaling,
         trouble=find_trouble(everything),
         gaps=gaps,
-        read_mark=mark,
+        read_mark=read_mark(world, is_last=True) if scaling.falls_asleep else mark,
     )

@@ -20,6 +20,9 @@ It is moved only when it tells something new: when it is later, by more than a t
 consume points and the mark as it stands tell of some channel. So a table whose consume points move costs no write, and
 one whose consume points stand still two in a tenth of the retention: the status and the ConfigMap.
 
+When the last worker goes because nothing is to be read (docs/architecture.md rule 18), it is moved in any case: from
+then on nobody reports, and a tunnel that is lost while nobody reads takes its consume points along.
+
 Example: retention 10 h, one channel, consume point 12:00, mark none. At 12:59 the worker has read until 12:59, and
 there is no mark. At 13:01 it is 13:01, at 14:02 it is 14:02. A worker that starts at 23:00 finds that 14:02 is within
 the retention.
@@ -52,8 +55,13 @@ class ReadMark:
         return {"tunnelId": self.tunnel_id, "time": timestamp(self.time)}
 
 
-def read_mark(world: World) -> ReadMark | None:
-    """The mark of the recorded tunnel after this look; None without one."""
+def read_mark(world: World, *, is_last: bool = False) -> ReadMark | None:
+    """The mark of the recorded tunnel after this look; None without one.
+
+    Args:
+        world: what was observed.
+        is_last: whether the last worker goes now, so that no look moves it for a while.
+    """
     kept = _kept(world)
     table = world.source
     if not isinstance(world.tunnel, Tunnel) or not isinstance(table, Table) or not table.stream_retention_seconds:
@@ -65,8 +73,10 @@ def read_mark(world: World) -> ReadMark | None:
     found = _read_by_all(description, world.pods)
     if found is None:
         return kept
-    known = _known_without(description, kept)
-    if known is not None and found - known <= _NEWS * table.stream_retention_seconds:
+    known, news = _known_without(description, kept), _NEWS * table.stream_retention_seconds
+    if is_last:
+        known, news = (None if kept is None else kept.time), 0.0
+    if known is not None and found - known <= news:
         return kept
     return ReadMark(tunnel_id, floor(found))
 

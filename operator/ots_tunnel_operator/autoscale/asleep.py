@@ -17,8 +17,8 @@ checkpointed is found again.
 Where the tunnel itself cannot be described, nothing is started either: whatever stopped the looks stops workers as
 well, and the object is not Ready. What is not known never puts an object to sleep.
 
-A quarter of the retention is enough, because the read mark tells the next worker within a tenth of the retention until
-when everything was read (`assess.read_mark`); the rest is left for starting and catching up.
+A quarter of the retention is enough, because the read mark is moved when the last worker goes: it tells the next one
+until when everything was read (`assess.read_mark`). The rest is left for starting and catching up.
 
 Example: idleSeconds 1800, peekIntervalSeconds 300, retention 7 days. The last row was stored at 12:00. At 12:30 a look
 at all channels finds nothing, and the worker goes. At 15:02 a row is written; the look of 15:05 finds it, and a worker

@@ -73,6 +73,11 @@ class Scaling:
     """Whether every channel was looked at within the bound, so that this is still known."""
 
     @property
+    def falls_asleep(self) -> bool:
+        """Whether it is decided now that the last worker goes, because nothing is to be read."""
+        return self.is_asleep and self.record is not None
+
+    @property
     def pace(self) -> float | None:
         """Seconds of changes consumed in a second, over the last minute; None is unknown."""
         found = None if self.history is None else load(self.history.figures)

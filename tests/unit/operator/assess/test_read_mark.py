@@ -73,6 +73,18 @@ def moved(of: World) -> float | None:
     return None if mark is None else mark.time
 
 
+def test_it_is_moved_in_any_case_when_the_last_worker_goes_but_never_back() -> None:
+    fresh = idle(channel("c1", consumed=NOW - 60))
+
+    assert moved(fresh) is None
+    assert read_mark(fresh, is_last=True) == ReadMark(TUNNEL_ID, NOW - 1)
+    assert read_mark(idle(mark=NOW - 1), is_last=True) == ReadMark(TUNNEL_ID, NOW - 1)
+    # where consume points move they tell the same, as long as the tunnel is there
+    assert read_mark(idle(channel("c1", consumed=NOW)), is_last=True) == ReadMark(TUNNEL_ID, NOW - 1)
+    # what nobody reports was not read for certain
+    assert read_mark(idle(pods=()), is_last=True) is None
+
+
 def test_it_is_the_time_until_which_the_slowest_channel_is_read() -> None:
     channels = (channel("c1", consumed=OLD), channel("c2", consumed=OLD), channel("c0", ENDED), base("b1", ENDED))
     pods = (reader(read("c1", NOW - 7.5)), reader(read("c2", NOW - 3), name="pod-2"))

@@ -10,10 +10,22 @@ import pytest
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel_operator.plan.actions import ApplyObject, RecordStatus
 from ots_tunnel_operator.report.status_change import is_different, is_urgent
+from ots_tunnel_operator.reset.status_facts import delivered_until
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Peek, Tunnel, Unread, World
+from ots_tunnel_operator.world import Peek, Table, Tunnel, Unread, World
 from tests.support.operator.scaled_worlds import looked, scaled, sleeper
-from tests.support.operator.worlds import NOW, assessed, channel, description, planned, pod, reported, resource
+from tests.support.operator.worlds import (
+    NOW,
+    SCHEMA,
+    TUNNEL_ID,
+    assessed,
+    channel,
+    description,
+    planned,
+    pod,
+    reported,
+    resource,
+)
 
 
 def condition(status: dict[str, Any], kind: str) -> tuple[str, str, str]:
@@ -114,7 +126,11 @@ def test_waiting_records_wake_it_and_the_decision_is_recorded_first() -> None:
 
 
 def _is_deployment(action: Any) -> bool:
-    return isinstance(action, ApplyObject) and action.manifest["kind"] == "Deployment"
+    return _is_applied(action, "Deployment")
+
+
+def _is_applied(action: Any, kind: str) -> bool:
+    return isinstance(action, ApplyObject) and action.manifest["kind"] == kind
 
 
 def test_the_lag_of_a_woken_object_counts_from_the_last_look_that_found_nothing() -> None:
@@ -140,8 +156,25 @@ def test_the_last_worker_goes_once_the_channels_were_looked_at() -> None:
     assert record.change["autoscaling"]["sleep"] == {"since": timestamp(of.now), "generation": 3}
 
 
+def test_until_when_everything_was_read_outlives_the_tunnel_while_no_worker_runs() -> None:
+    """A tunnel that is lost takes its consume points along, and there is no lag: a reset would call all of it lost."""
+    quick = {"minReplicas": 0, "scaleToZero": {"enabled": True, "idleSeconds": 60}}
+    of = scaled(replicas=1, busy=0, channels=2, autoscaling=quick)
+    source = Table(SCHEMA, stream_retention_seconds=7 * 86_400)
+    of = looked(replace(of, source=source, pods=tuple(_still(item) for item in of.pods)), 7)
+
+    falls = replace(of, peeks={f"c{number}": Peek(of.now, False, NOW) for number in range(2)})
+
+    status = reported(falls)
+    assert status["autoscaling"]["desiredReplicas"] == 0
+    assert "lag" not in status
+    assert delivered_until(status, {}, None) == NOW
+    (document,) = (one.manifest for one in planned(falls).actions if _is_applied(one, "ConfigMap"))
+    assert timestamp(NOW) in str(document["data"])
+
+
 def _still(item: Any) -> Any:
-    return replace(item, report=replace(item.report, rows_per_second=0.0))
+    return replace(item, report=replace(item.report, rows_per_second=0.0, tunnel_id=TUNNEL_ID))
 
 
 def test_a_refused_look_is_a_condition_of_its_own() -> None:
