@@ -257,3 +257,20 @@ async def test_unfinished_files_of_a_killed_worker_are_removed(s3: str, secret: 
 
     assert not mine.exists()
     assert others.exists()
+
+
+@pytest.mark.parametrize("folder", ["t/c 1", "t/c%201", "t/%2E%2E"])
+async def test_only_names_behind_another_one_are_asked_for(s3: str, secret: Path, tmp_path: Path, folder: str) -> None:
+    bucket = store(s3, secret, tmp_path)
+    names = ["1-2.5.jsonl", "1-3.5.jsonl", "1-4.5.jsonl.gz"]
+    for name in names:
+        spooled = await bucket.spool(folder)
+        spooled.write_bytes(b"rows")
+        await bucket.publish(spooled, folder, name, OpenGuard().check)
+
+    assert sorted(await bucket.names(folder)) == names
+    assert sorted(await bucket.names(folder, after="1-3")) == names[1:]
+    assert sorted(await bucket.names(folder, after="1-3.5.jsonl")) == names[2:]
+    assert await bucket.names(folder, after="2") == []
+    assert await bucket.names("t", after="0") == []
+    await bucket.delete(folder, names)

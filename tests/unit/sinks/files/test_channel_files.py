@@ -15,12 +15,16 @@ from typing import Any
 import pytest
 
 from ots_tunnel.errors import OwnershipLost, SinkError, SinkRejected
-from ots_tunnel.model import ChannelId, ChannelType, Token
+from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo, Token
+from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation, Guard
 from ots_tunnel.sinks.files import folder as folder_store
 from ots_tunnel.sinks.files.channel_files import ChannelFiles
 from ots_tunnel.sinks.files.folder import FolderStore
+from ots_tunnel.sinks.files.json_lines import JsonLines
+from ots_tunnel.sinks.files.names import position_text
+from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.files.store import THREADS, FileSpoiled
 from ots_tunnel.sinks.json_record import json_form
 from tests.support.guards import ClosedGuard, LimitedGuard, OpenGuard
@@ -414,3 +418,38 @@ async def test_a_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
     with pytest.raises(SinkRejected, match="out"):
         await folder_store.FolderStore(tmp_path / "out").check()
+
+
+class CountingStore(FolderStore):
+    """Counts the names that it has listed: each of them is in memory."""
+
+    listed = 0
+
+    async def names(self, *arguments: Any, **options: Any) -> list[str]:
+        found = await super().names(*arguments, **options)
+        self.listed += len(found)
+        return found
+
+
+async def test_files_of_a_stream_that_lie_behind_the_replay_are_not_listed(tmp_path: Path) -> None:
+    """A channel publishes up to a file a minute for years, and a worker may open a hundred channels at once."""
+    folder = tmp_path / "t" / "c1"
+    folder.mkdir(parents=True)
+    for number in range(1, 100):
+        (folder / f"{position_text(position(number))}.1.jsonl").touch()
+    store = CountingStore(tmp_path)
+    settings = FileSettings(store, JsonLines(json_form), 1, 60, Backoff(0.01, 2, 0.05, 0))
+    channel = ChannelFiles("t/c1", ChannelType.STREAM, settings)
+
+    await channel.open(START)
+    await asyncio.wait_for(await put(channel, changes(98), OpenGuard()), 10)
+
+    assert store.listed == 2
+    assert sorted(files(folder))[-2:] == [f"{position_text(position(number))}.1.jsonl" for number in (97, 98)]
+
+
+def position(number: int) -> SequenceInfo:
+    """Position of the record with this number."""
+    found = change(number).sequence
+    assert found is not None
+    return found

@@ -114,10 +114,10 @@ async def test_one_file_at_most_is_ahead_of_the_checkpoint(stack: str, rounds: i
 
     await checkpointer.flush()
     await third
-    for _ in range(2):
-        await asyncio.sleep(0.05)
-        await checkpointer.flush()
-    assert contents(folder) == [[1], [2], [3]]
+    async with asyncio.timeout(30):
+        while contents(folder) != [[1], [2], [3]]:
+            await checkpointer.flush()
+            await asyncio.sleep(0.01)
     running.cancel()
     await sink.end(CHANNEL, abandoned=True)
 

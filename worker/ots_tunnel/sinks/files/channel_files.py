@@ -28,7 +28,7 @@ from ots_tunnel.protocol.key_order import Order, key_order
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Confirmation
 from ots_tunnel.sinks.files.first_key import first_key
-from ots_tunnel.sinks.files.names import base_names, stale_names, start_key
+from ots_tunnel.sinks.files.names import base_names, position_text, stale_names, start_key
 from ots_tunnel.sinks.files.pending_file import PendingFile
 from ots_tunnel.sinks.files.publisher import Publisher
 from ots_tunnel.sinks.files.settings import FileSettings, Item
@@ -49,8 +49,8 @@ class ChannelFiles(Generic[Item]):
         self._publisher = Publisher(folder, files, self._publish_if_due)
         self._filling: PendingFile[Item] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        #: Published files of a stream, until the first record tells which of them a replay replaces.
-        self._published: list[str] | None = None
+        #: Whether the first record has told which files of a stream a replay replaces.
+        self._is_placed = False
 
     @property
     def retries(self) -> int:
@@ -58,7 +58,7 @@ class ChannelFiles(Generic[Item]):
         return self._publisher.retries
 
     async def open(self, start: Token) -> None:
-        """Find the files of earlier runs.
+        """Find the files of earlier runs, those of a stream with its first record.
 
         Raises:
             SinkRejected: the store refuses, or a file is not what its name says. SinkError: the store does not answer.
@@ -66,11 +66,9 @@ class ChannelFiles(Generic[Item]):
         """
         store = self._files.store
         await store.tidy(self._folder)
-        names = await store.names(self._folder)
         if self._is_stream:
-            self._published = names
             return
-        kept, stale = base_names(names), []
+        kept, stale = base_names(await store.names(self._folder)), []
         key = start_key(start)
         if key is None and kept and start:
             folder = f"{store!r} {self._folder}"
@@ -86,7 +84,7 @@ class ChannelFiles(Generic[Item]):
         Raises:
             OwnershipLost: the guard forbids it. SinkRejected, SinkError: the store does.
         """
-        self._position_of(head)
+        await self._position_of(head)
         await self._publisher.remove_stale(guard)
 
     async def leave_out(self, head: Record, guard: Guard) -> None:
@@ -99,7 +97,7 @@ class ChannelFiles(Generic[Item]):
         Raises:
             OwnershipLost: the guard forbids it. SinkRejected, SinkError: the store does.
         """
-        self._position_of(head)
+        await self._position_of(head)
         if self._filling is None and self._publisher.is_free:
             await self._publisher.remove_stale(guard)
 
@@ -151,19 +149,20 @@ class ChannelFiles(Generic[Item]):
         if self._publisher.failure is not None:
             raise self._publisher.failure
 
-    def _position_of(self, head: Record) -> SequenceInfo | None:
-        """The position of a page; that of the first page tells which files are stale."""
+    async def _position_of(self, head: Record) -> SequenceInfo | None:
+        """The position of a page; that of the first page tells which files are stale, and only these are listed."""
         if not self._is_stream:
             return None
         start = head.sequence
         if start is None:
             raise CodecError("a stream record without its position")
-        if self._published is not None:
-            self._publisher.stale, self._published = stale_names(self._published, start), None
+        if not self._is_placed:
+            names = await self._files.store.names(self._folder, after=position_text(start))
+            self._publisher.stale, self._is_placed = stale_names(names, start), True
         return start
 
     async def _begin(self, head: Record, guard: Guard) -> PendingFile[Item]:
-        start = self._position_of(head)
+        start = await self._position_of(head)
         path, threads = await self._files.store.spool(self._folder), self._files.threads
         try:
             writer = await threads.run(self._files.form.create, path)

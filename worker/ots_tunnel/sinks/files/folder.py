@@ -46,9 +46,9 @@ class FolderStore:
         await self._threads.run(flush_file, spooled)
         await self._threads.run(_rename, spooled, self._root / folder / name, before)
 
-    async def names(self, folder: str) -> list[str]:
+    async def names(self, folder: str, after: str = "") -> list[str]:
         """See `FileStore.names`."""
-        return await self._threads.run(self._names, folder)
+        return await self._threads.run(self._chosen, folder, lambda name: name > after and not name.startswith("."))
 
     async def read(self, folder: str, name: str) -> IO[bytes]:
         """See `FileStore.read`."""
@@ -61,7 +61,7 @@ class FolderStore:
 
     async def tidy(self, folder: str) -> None:
         """See `FileStore.tidy`."""
-        left = [name for name in await self._threads.run(self._entries, folder) if name.startswith(_HIDDEN)]
+        left = await self._threads.run(self._chosen, folder, lambda name: name.startswith(_HIDDEN))
         await self.delete(folder, left)
 
     def _check(self) -> None:
@@ -79,13 +79,12 @@ class FolderStore:
                 self._made.add(folder)
         return path / f"{_HIDDEN}{uuid.uuid4().hex}"
 
-    def _names(self, folder: str) -> list[str]:
-        return [name for name in self._entries(folder) if not name.startswith(".")]
-
-    def _entries(self, folder: str) -> list[str]:
+    def _chosen(self, folder: str, choice: Callable[[str], bool]) -> list[str]:
+        """The entries that are chosen; the others are not held."""
         with _disk_errors():
             try:
-                return os.listdir(self._root / folder)
+                with os.scandir(self._root / folder) as entries:
+                    return [entry.name for entry in entries if choice(entry.name)]
             except FileNotFoundError:
                 return []
 

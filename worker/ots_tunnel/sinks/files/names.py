@@ -38,6 +38,11 @@ def _folder_name(name: str) -> str:
     return quoted.replace(".", "%2E") or "%"
 
 
+def position_text(start: SequenceInfo) -> str:
+    """The beginning of the name of a stream channel's file; it sorts before every file at this position or after it."""
+    return f"{start.epoch:010d}-{start.timestamp_us:020d}-{start.row_index:010d}"
+
+
 def stream_name(start: SequenceInfo, rows: int, suffix: str) -> str:
     """Name of a stream channel's file.
 
@@ -46,7 +51,7 @@ def stream_name(start: SequenceInfo, rows: int, suffix: str) -> str:
         rows: records in it.
         suffix: of its format, without the dot.
     """
-    return f"{start.epoch:010d}-{start.timestamp_us:020d}-{start.row_index:010d}.{rows}.{suffix}"
+    return f"{position_text(start)}.{rows}.{suffix}"
 
 
 def base_name(ordinal: int, rows: int, suffix: str) -> str:

@@ -49,8 +49,12 @@ class FileStore(Protocol):
         """
         ...
 
-    async def names(self, folder: str) -> list[str]:
-        """Names of the published files; empty for a folder that does not exist."""
+    async def names(self, folder: str, after: str = "") -> list[str]:
+        """Names of the published files; empty for a folder that does not exist.
+
+        Args:
+            after: only names that sort behind it: a folder may hold a file for every minute of years.
+        """
         ...
 
     async def read(self, folder: str, name: str) -> IO[bytes]:

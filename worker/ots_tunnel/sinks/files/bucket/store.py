@@ -101,8 +101,10 @@ class BucketStore:
             await self._translated(self._upload(spooled, f"{folder}/{name}", before))
         await self._threads.run(spooled.unlink, True)
 
-    async def names(self, folder: str) -> list[str]:
+    async def names(self, folder: str, after: str = "") -> list[str]:
         """See `FileStore.names`."""
+        if after:
+            return await self._translated(self._names_after(folder, after))
         answer = await self._translated(obstore.list_with_delimiter_async(self._store, folder or None))
         return [str(entry["path"]).rpartition("/")[2] for entry in answer["objects"]]
 
@@ -136,6 +138,16 @@ class BucketStore:
         # Several workers on one machine may fill files of the same table, in one temporary folder.
         place = hashlib.sha256(f"{self._url}/{folder}".encode()).hexdigest()
         return f"ots-tunnel-{place[:16]}-"
+
+    async def _names_after(self, folder: str, after: str) -> list[str]:
+        found = []
+        async for entries in obstore.list(self._store, folder, offset=f"{folder}/{after}"):
+            for entry in entries:
+                parent, _, name = str(entry["path"]).rpartition("/")
+                # a store may not know the offset, and lists folders in folders, too
+                if parent == folder and name > after:
+                    found.append(name)
+        return found
 
     def _tidy(self, prefix: str) -> None:
         for path in self._spool_folder.glob(f"{prefix}*"):
