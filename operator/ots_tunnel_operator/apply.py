@@ -14,7 +14,7 @@ from ots_tunnel_operator.create import ActionFailed, Creator
 from ots_tunnel_operator.diagnosis import crd_outdated, kube_problem, pod_monitor_problem, pod_template_refused
 from ots_tunnel_operator.kube.client import KindMissing, KubeError, NameConflict
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
-from ots_tunnel_operator.kube.drift import is_current, owned_fields, stamp, stamped
+from ots_tunnel_operator.kube.drift import is_current, owned_hash, stamp, stamped
 from ots_tunnel_operator.kube.kinds import (
     DEPLOYMENT,
     NO_VERSION,
@@ -165,8 +165,8 @@ class Applier:
             existing = await reader.get(kind, metadata["namespace"], metadata["name"])
             if existing is not None:
                 self._refuse_foreign(existing, kind)
-                applied, accepted = self._cache.applied.get(key, ("", {}))
-                if is_current(existing, manifest, accepted if applied == stamp(manifest) else None):
+                applied, accepted = self._cache.applied.get(key, ("", ""))
+                if is_current(existing, manifest, accepted if applied == stamp(manifest) else ""):
                     return False
         try:
             stored = await self._kube.apply(_for_this_one(manifest, existing))
@@ -176,7 +176,7 @@ class Applier:
             if error.status == 404 and kind is SPARK_APPLICATION:
                 raise ActionFailed(_spark_missing(metadata["namespace"])) from error
             raise
-        self._cache.applied[key] = (stamp(manifest), owned_fields(stored))
+        self._cache.applied[key] = (stamp(manifest), owned_hash(stored))
         self._log(LogAction.APPLIED_OBJECT, kind=kind.kind, child=metadata["name"])
         return True
 

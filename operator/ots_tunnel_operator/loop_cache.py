@@ -146,8 +146,8 @@ class LoopCache:
     """Consecutive passes that ended with a problem or an error."""
     posted: dict[tuple[str, str], float] = field(default_factory=dict)
     """Posted events: (reason, message) -> time."""
-    applied: dict[tuple[str, str], tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
-    """Applied children: (kind, name) -> (hash of the manifest, fields that were ours right after applying it)."""
+    applied: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    """Applied children: (kind, name) -> (hash of the manifest, `owned_hash` right after applying it)."""
     trial: Trial = Trial()
     """The last pod template that the API server was asked about."""
     monitor_refusal: MonitorRefusal | None = None

@@ -65,21 +65,26 @@ def owned_fields(existing: Mapping[str, Any]) -> Mapping[str, Any]:
     return entries[0] if len(entries) == 1 else {}
 
 
-def is_current(existing: Mapping[str, Any], manifest: Manifest, accepted: Mapping[str, Any] | None = None) -> bool:
+def owned_hash(existing: Mapping[str, Any]) -> str:
+    """A hash of the fields that our server-side apply owns in an object: what to remember of them."""
+    return hashlib.sha256(json.dumps(owned_fields(existing), sort_keys=True).encode()).hexdigest()[:32]
+
+
+def is_current(existing: Mapping[str, Any], manifest: Manifest, accepted: str = "") -> bool:
     """Whether applying the manifest would change nothing.
 
     Args:
         existing: the object as the API server has it, with its managedFields.
         manifest: a `stamped` manifest.
-        accepted: the fields that were ours right after this manifest was applied, where that is known. They count as
-            complete even if the API server keeps fewer or more of them than the manifest has.
+        accepted: `owned_hash` right after this manifest was applied; empty where it is not known. These fields count
+            as complete even if the API server keeps fewer or more of them than the manifest has.
     """
     if stamp(existing) != stamp(manifest):
         return False
     owned = owned_fields(existing)
     if not owned:
         return False
-    return owned == accepted or owns_exactly(owned, _tracked(manifest))
+    return owned_hash(existing) == accepted or owns_exactly(owned, _tracked(manifest))
 
 
 def owns_exactly(fields: Mapping[str, Any], value: Any) -> bool:

@@ -39,6 +39,7 @@ from typing import Literal
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Change, Cluster, Selection
+from ots_tunnel_operator.kube.kept import Kept, Key, key_of, version_of
 from ots_tunnel_operator.kube.kinds import POD, SECRET, TUNNEL, Manifest
 
 #: Seconds after which a watch is opened again: what the API server refuses by then is noticed within a minute.
@@ -59,9 +60,8 @@ RETRY = Backoff(1.0, 2.0, 10.0, 0.2)
 REFUSED = frozenset({401, 403})
 #: Kinds that nothing is applied to: their managedFields, most of a body, are dropped.
 UNMANAGED = frozenset({TUNNEL, POD, SECRET})
-
-Key = tuple[str, str]
-"""Namespace and name."""
+#: Kinds whose bodies are kept as they are: all of them are looked through at once.
+WHOLE = frozenset({TUNNEL})
 Event = Literal["CHANGED", "DELETED"]
 #: Called with every change of the copy; the body of a DELETED one is the last that is known.
 Listener = Callable[[Selection, Event, Manifest], None]
@@ -99,7 +99,7 @@ class Reflector:
         self._lost = lost
         self._entropy = entropy
         self._index = index
-        self._objects: dict[Key, Manifest] = {}
+        self._objects: dict[Key, Kept] = {}
         self._labelled: dict[tuple[str, str], set[Key]] = {}
         self._version = ""
         self._sign: float | None = None
@@ -115,15 +115,16 @@ class Reflector:
 
     def get(self, namespace: str, name: str) -> Manifest | None:
         """One object of the copy; it must not be changed."""
-        return self._objects.get((namespace, name))
+        found = self._objects.get((namespace, name))
+        return None if found is None else found.manifest()
 
     def labelled(self, namespace: str, value: str) -> list[Manifest]:
         """The objects of a namespace whose indexed label has this value, by name."""
-        return [self._objects[key] for key in sorted(self._labelled.get((namespace, value), ()))]
+        return [self._objects[key].manifest() for key in sorted(self._labelled.get((namespace, value), ()))]
 
     def objects(self) -> Iterator[Manifest]:
         """Every object of the copy."""
-        return iter(tuple(self._objects.values()))
+        return (found.manifest() for found in tuple(self._objects.values()))
 
     async def check(self) -> None:
         """Wait for the first list, and vouch for the copy.
@@ -143,8 +144,7 @@ class Reflector:
 
     def accept(self, manifest: Manifest) -> None:
         """Take over the answer to a write, ahead of the watch; one of an object that was deleted since is ignored."""
-        key, version = _key(manifest), _version(manifest)
-        if key in self._objects or _is_newer(version, self._version):
+        if key_of(manifest) in self._objects or _is_newer(version_of(manifest), self._version):
             self._put(manifest)
 
     async def run(self) -> None:
@@ -174,12 +174,12 @@ class Reflector:
         listing = await self._cluster.listing(self.selection)
         gone = dict(self._objects)
         for manifest in listing.items:
-            gone.pop(_key(manifest), None)
+            gone.pop(key_of(manifest), None)
             self._put(manifest)
-        for manifest in gone.values():
+        for before in gone.values():
             # an answer to a write may be ahead of the list
-            if not _is_newer(_version(manifest), listing.version):
-                self._remove(manifest)
+            if not _is_newer(before.version, listing.version):
+                self._remove(before.key, before.uid)
         self._version = listing.version
         self._alive()
 
@@ -205,16 +205,16 @@ class Reflector:
 
     async def _look(self) -> None:
         kind, namespace, name = self.selection.kind, self.selection.namespace, self.selection.name
-        found, before = await self._cluster.get(kind, namespace, name), self.get(namespace, name)
+        found, before = await self._cluster.get(kind, namespace, name), self._objects.get((namespace, name))
         if found is not None:
             self._put(found)
         elif before is not None:
-            self._remove(before)
+            self._remove(before.key, before.uid)
 
     def _take(self, change: Change) -> None:
-        version = _version(change.object)
+        version = version_of(change.object)
         if change.type == "DELETED":
-            self._remove(change.object)
+            self._remove(key_of(change.object), str(change.object["metadata"].get("uid") or ""))
         elif change.type != "BOOKMARK":
             self._put(change.object)
         self._version = version or self._version
@@ -233,8 +233,8 @@ class Reflector:
             pause = pause if self._failures > 1 else 0.0
         elif error.status == 404 and self.selection.kind.optional:
             self._version, pause = "", ABSENT_SECONDS
-            for manifest in self.objects():
-                self._remove(manifest)
+            for before in tuple(self._objects.values()):
+                self._remove(before.key, before.uid)
             self._alive()
         else:
             refused = self._failure is not None and self._failure.status in REFUSED
@@ -248,51 +248,40 @@ class Reflector:
         await asyncio.sleep(pause)
 
     def _put(self, manifest: Manifest) -> None:
-        key, version = _key(manifest), _version(manifest)
-        if self.selection.kind in UNMANAGED:
+        kind = self.selection.kind
+        if kind in UNMANAGED:
             manifest["metadata"].pop("managedFields", None)
-        before = self._objects.get(key)
-        if before is not None and not _is_newer(version, _version(before)):
+        before = self._objects.get(key_of(manifest))
+        if before is not None and not _is_newer(version_of(manifest), before.version):
             return
-        if before is not None and before["metadata"].get("uid") != manifest["metadata"].get("uid"):
-            self._remove(before)
+        kept = Kept.of(manifest, self._index, packed=kind not in WHOLE)
+        if before is not None and before.uid != kept.uid:
+            self._remove(before.key, before.uid)
         elif before is not None:
-            self._unindex(key, before)
-        self._objects[key] = manifest
-        if self._index and (value := self._value(manifest)):
-            self._labelled.setdefault((key[0], value), set()).add(key)
+            self._unindex(before)
+        self._objects[kept.key] = kept
+        if kept.value:
+            self._labelled.setdefault((kept.key[0], kept.value), set()).add(kept.key)
         self._listener(self.selection, "CHANGED", manifest)
 
-    def _remove(self, manifest: Manifest) -> None:
-        before = self._objects.get(_key(manifest))
-        if before is None or before["metadata"].get("uid") != manifest["metadata"].get("uid"):
+    def _remove(self, key: Key, uid: str) -> None:
+        before = self._objects.get(key)
+        if before is None or before.uid != uid:
             return
-        del self._objects[_key(manifest)]
-        self._unindex(_key(manifest), before)
-        self._listener(self.selection, "DELETED", before)
+        del self._objects[key]
+        self._unindex(before)
+        self._listener(self.selection, "DELETED", before.manifest())
 
-    def _unindex(self, key: Key, manifest: Manifest) -> None:
-        place = (key[0], self._value(manifest))
+    def _unindex(self, kept: Kept) -> None:
+        place = (kept.key[0], kept.value)
         keys = self._labelled.get(place)
         if keys is not None:
-            keys.discard(key)
+            keys.discard(kept.key)
             if not keys:
                 del self._labelled[place]
 
-    def _value(self, manifest: Manifest) -> str:
-        return str((manifest["metadata"].get("labels") or {}).get(self._index, ""))
-
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
-
-
-def _key(manifest: Manifest) -> Key:
-    metadata = manifest["metadata"]
-    return str(metadata.get("namespace") or ""), str(metadata["name"])
-
-
-def _version(manifest: Manifest) -> str:
-    return str(manifest["metadata"].get("resourceVersion") or "")
 
 
 def _is_newer(version: str, than: str) -> bool:

@@ -63,8 +63,8 @@ def _is_applied(sent: Manifest, existing: Manifest | None, cache: LoopCache) -> 
     """Whether the API server has taken exactly this Deployment before."""
     if existing is None:
         return False
-    applied, accepted = cache.applied.get((sent["kind"], sent["metadata"]["name"]), ("", {}))
-    return is_current(existing, sent, accepted if applied == stamp(sent) else None)
+    applied, accepted = cache.applied.get((sent["kind"], sent["metadata"]["name"]), ("", ""))
+    return is_current(existing, sent, accepted if applied == stamp(sent) else "")
 
 
 async def _refusal(kube: Cluster, sent: Manifest) -> str:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ots_tunnel_operator.kube.drift import is_current, owned_fields, owns_exactly, stamp, stamped
+from ots_tunnel_operator.kube.drift import is_current, owned_fields, owned_hash, owns_exactly, stamp, stamped
 from ots_tunnel_operator.names import FIELD_MANAGER
 
 Fields = dict[str, Any]
@@ -50,7 +50,7 @@ def test_another_manifest_is_drift_even_where_the_object_has_all_of_it() -> None
     less["spec"] = {"replicas": 3}
 
     assert not is_current(existing(), stamped(less))
-    assert not is_current(existing(), stamped(less), FIELDS)
+    assert not is_current(existing(), stamped(less), owned_hash(existing()))
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ def test_another_manifest_is_drift_even_where_the_object_has_all_of_it() -> None
 )
 def test_a_field_that_is_not_ours_any_more_is_drift(fields: Fields) -> None:
     assert not is_current(existing(fields), stamped(MANIFEST))
-    assert not is_current(existing(fields), stamped(MANIFEST), FIELDS)
+    assert not is_current(existing(fields), stamped(MANIFEST), owned_hash(existing()))
 
 
 def test_what_the_api_server_accepted_counts_as_complete() -> None:
     kept = {**FIELDS, "f:spec": {"f:replicas": {}}}
 
-    assert is_current(existing(kept), stamped(MANIFEST), kept)
+    assert is_current(existing(kept), stamped(MANIFEST), owned_hash(existing(kept)))
 
 
 @pytest.mark.parametrize(
