@@ -225,7 +225,9 @@ def _pytest(stage: Stage, report: Path) -> tuple[str, ...]:
     python = (sys.executable, "-m", "coverage", "run") if stage.is_measured else (sys.executable,)
     command = (*python, "-m", "pytest", "-q", "-m", stage.marks or "", "--junitxml", str(report))
     resumed = ("-p", "tests.resume", "--resume", str(_record(stage))) if stage.is_resumed else ()
-    parallel = ("-n", str(stage.workers), "--dist", "loadgroup") if stage.workers else ()
+    # a process that dies has failed its test, which is named at once; with another one in its place, a run may hang
+    several = ("-n", str(stage.workers), "--dist", "loadgroup", "--max-worker-restart", "0")
+    parallel = several if stage.workers else ()
     return (*command, "-o", f"timeout={stage.timeout}", *resumed, *parallel, *stage.folders)
 
 

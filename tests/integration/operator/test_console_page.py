@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
@@ -416,13 +415,18 @@ async def test_an_object_that_is_gone_is_told(tmp_path: Path) -> None:
         await scene.page.until("document.getElementById('detail').innerText.includes('knows no such object')", 20)
 
 
-#: Milliseconds that the page needs until it is laid out after something that a reader does.
-TIMED = (
-    "(() => { const began = performance.now(); ACT; document.body.offsetHeight; return performance.now() - began })()"
-)
+#: How often the page lays out its table, and the rows it then shows, for something that a reader does.
+WORK = """(() => {
+    const body = document.querySelector('#objects tbody'), seen = new MutationObserver(() => {});
+    seen.observe(body.parentNode, {childList: true, subtree: true});
+    ACT;
+    const added = seen.takeRecords().flatMap(record => [...record.addedNodes]).filter(node => node.nodeName === 'TR');
+    seen.disconnect();
+    return added.length;
+})()"""
 
 
-async def test_a_thousand_objects_are_shown_quickly(tmp_path: Path) -> None:
+async def test_a_thousand_objects_are_shown_row_by_row_once(tmp_path: Path) -> None:
     objects = ListedFleet()
     objects.objects = many(1000, time.time())
     async with showing(tmp_path, objects) as scene:
@@ -431,17 +435,13 @@ async def test_a_thousand_objects_are_shown_quickly(tmp_path: Path) -> None:
         assert "1,000 objects: " in await page.text("#count")
         await page.value("document.getElementById('more').click()")
         assert await page.value("document.querySelectorAll('#objects tbody tr').length") == 1000
-        took = {}
         for key in ("lag", "name", "state", "why"):
-            took[key] = await page.value(
-                TIMED.replace("ACT", f"document.querySelector('th[data-key={key}] button').click()")
-            )
+            act = f"document.querySelector('th[data-key={key}] button').click()"
+            # an order lays out each line at most once, whatever was shown before
+            assert 0 < await page.value(WORK.replace("ACT", act)) <= 1000
+            assert await page.value("document.querySelectorAll('#objects tbody tr').length") == 1000
         for key, event in (("text", "input"), ("namespace", "change")):
             box = f"const box = document.getElementById('{key}'); box.value = 'team-07'; "
-            act = box + f"box.dispatchEvent(new Event('{event}'))"
-            took[key] = await page.value(TIMED.replace("ACT", act))
+            assert await page.value(WORK.replace("ACT", box + f"box.dispatchEvent(new Event('{event}'))")) <= 50
         assert len(await page.value(ROWS)) == 50
-        (REPORTS / "console-times.json").write_text(json.dumps(took))
-        # 0.3 s of CPU time for another order of 1,000 lines, 0.04 s for a filter
-        assert max(took.values()) < 3000, took
         assert page.complaints == []
