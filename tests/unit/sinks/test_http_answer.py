@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import ssl
+from unittest.mock import Mock
+
+import aiohttp
 import pytest
+from aiohttp.client_reqrep import ConnectionKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ots_tunnel.sinks.http_answer import MAX_RETRY_AFTER, NOT_BEGUN, Answer, retry_after
+from ots_tunnel.sinks.http_answer import MAX_RETRY_AFTER, NOT_BEGUN, Answer, retry_after, why_silent
+
+#: The parameters of an address may hold keys of the service.
+ADDRESS = "https://hooks.example/in?token=hush"
+#: What aiohttp has of the connection: host, port, and whether it is encrypted.
+TO = ConnectionKey("hooks.example", 443, True, True, None, None, None)
 
 
 @given(st.integers(0, 999), st.booleans())
@@ -26,6 +36,7 @@ def test_no_error_of_a_server_proves_that_nothing_was_done(status: int, pause: f
     ("answer", "text"),
     [
         (Answer(), "no answer"),
+        (Answer(cause="none within 2 s"), "no answer (none within 2 s)"),
         (Answer(503), "HTTP 503"),
         (Answer(200, is_early=True), "HTTP 200 before the end of the batch"),
     ],
@@ -48,3 +59,31 @@ def test_an_answer_is_told_in_words(answer: Answer, text: str) -> None:
 )
 def test_a_retry_after_is_a_number_or_a_date(text: str, seconds: float) -> None:
     assert retry_after(text, now=60) == seconds
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (TimeoutError(), "none within 2.5 s"),
+        (aiohttp.ConnectionTimeoutError(f"Connection timeout to host {ADDRESS}"), "none within 2.5 s"),
+        (aiohttp.ServerDisconnectedError(), "ServerDisconnectedError"),
+        (aiohttp.ClientOSError(104, "Connection reset by peer"), "Connection reset by peer"),
+        (BrokenPipeError(32, "Broken pipe"), "Broken pipe"),
+        (OSError("odd"), "OSError"),
+        (
+            aiohttp.ClientResponseError(Mock(real_url=ADDRESS), (), status=400, message="Bad status line"),
+            "ClientResponseError",
+        ),
+        (
+            aiohttp.ClientConnectorDNSError(TO, OSError(-2, "Name or service not known")),
+            "Cannot connect to host hooks.example:443 ssl:default [Name or service not known]",
+        ),
+        (
+            aiohttp.ClientConnectorCertificateError(TO, ssl.SSLCertVerificationError("certificate has expired")),
+            "Cannot connect to host hooks.example:443 ssl:True "
+            "[SSLCertVerificationError: ('certificate has expired',)]",
+        ),
+    ],
+)
+def test_why_there_is_no_answer_is_told_without_the_address(error: Exception, words: str) -> None:
+    assert why_silent(error, 2.5) == words

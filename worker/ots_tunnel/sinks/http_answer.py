@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
+import aiohttp
+
 #: Statuses by which a service, or a proxy before it, says that it has not begun: RFC 8470 and RFC 6585. 408 is not one
 #: of them: proxies use it also for a service that did not answer in time.
 NOT_BEGUN = frozenset((425, 429))
@@ -30,15 +32,17 @@ class Answer:
         status: 0 without any answer.
         retry_after: seconds for which the service asks to wait.
         is_early: it came before the last byte of the batch was sent.
+        cause: why there is none, where that is known.
     """
 
     status: int = 0
     retry_after: float = 0.0
     is_early: bool = False
+    cause: str = ""
 
     def __str__(self) -> str:
         if not self.status:
-            return "no answer"
+            return f"no answer ({self.cause})" if self.cause else "no answer"
         return f"HTTP {self.status} before the end of the batch" if self.is_early else f"HTTP {self.status}"
 
     @property
@@ -71,3 +75,18 @@ def retry_after(text: str, now: float) -> float:
         return min(max(0.0, parsedate_to_datetime(text).timestamp() - now), MAX_RETRY_AFTER)
     except (ValueError, TypeError):
         return 0.0
+
+
+def why_silent(error: Exception, seconds: float) -> str:
+    """Why a request got no answer, the same for every failure of one kind.
+
+    Of the address it has at most host and port: parameters may hold keys of the service.
+
+    Args:
+        seconds: for which it was waited.
+    """
+    if isinstance(error, TimeoutError):
+        return f"none within {seconds:g} s"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return str(error)
+    return (isinstance(error, OSError) and error.strerror) or type(error).__name__

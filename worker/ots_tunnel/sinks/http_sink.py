@@ -32,7 +32,7 @@ from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event
 from ots_tunnel.sinks.contact import Tries, Writes
 from ots_tunnel.sinks.feed import Feed
 from ots_tunnel.sinks.grouping import Grouping, Limits
-from ots_tunnel.sinks.http_answer import Answer, retry_after
+from ots_tunnel.sinks.http_answer import Answer, retry_after, why_silent
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.lanes import fill_lanes
 from ots_tunnel.sinks.retries import write_backoff
@@ -204,11 +204,11 @@ class HttpSink(Immediate):
                     guarded.answered()
                 pause = retry_after(answer.headers.get("retry-after", ""), self._clock())
                 return Answer(answer.status, pause, is_early)
-        except (aiohttp.ClientError, TimeoutError, OSError):
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
             await guarded.give_up()
             if guarded.refusal is not None:
                 raise guarded.refusal from None
-            return Answer()
+            return Answer(cause=why_silent(error, self._timeout))
         except BaseException:
             await guarded.give_up()
             raise
