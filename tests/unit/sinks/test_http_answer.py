@@ -54,6 +54,7 @@ def test_an_answer_is_told_in_words(answer: Answer, text: str) -> None:
         ("Thu, 01 Jan 1970 00:01:40 GMT", 40),
         ("Thu, 01 Jan 1970 00:00:10 GMT", 0),
         ("soon", 0),
+        ("Thu, 01 Jan 99999999999999999999 00:00:00 GMT", 0),
         ("", 0),
     ],
 )

@@ -73,7 +73,7 @@ def retry_after(text: str, now: float) -> float:
         return min(float(text), MAX_RETRY_AFTER)
     try:
         return min(max(0.0, parsedate_to_datetime(text).timestamp() - now), MAX_RETRY_AFTER)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return 0.0
 
 
