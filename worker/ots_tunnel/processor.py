@@ -9,10 +9,12 @@ Source: docs/protocol.md 5.8, 6.1 G8 and G11, 6.2 J6.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
 
@@ -95,6 +97,9 @@ class SimpleProcessorFactory:
         shutdown: called as shutdown(context) when a channel closes.
         initialize: called as initialize(context) when a channel opens.
         manual_checkpoints: records count as processed when `confirm` is called, not when `process` returns.
+
+    Raises:
+        ConfigError: a callback has a `yield`: calling it runs none of its code.
     """
 
     def __init__(
@@ -106,6 +111,8 @@ class SimpleProcessorFactory:
         initialize: Callable[[ChannelContext], Awaitable[None] | None] | None = None,
         manual_checkpoints: bool = False,
     ) -> None:
+        for name, callback in (("process", process), ("initialize", initialize), ("shutdown", shutdown)):
+            _runs_when_called(name, callback)
         self.custom_value = custom_value
         self.manual_checkpoints = manual_checkpoints
         self._process = process
@@ -136,3 +143,12 @@ class _Functions:
 
     def shutdown(self, context: ChannelContext) -> Awaitable[None] | None:
         return self.on_shutdown(context) if self.on_shutdown is not None else None
+
+
+def _runs_when_called(name: str, callback: Callable[..., Any] | None) -> None:
+    if inspect.isgeneratorfunction(callback) or inspect.isasyncgenfunction(callback):
+        found = getattr(callback, "__qualname__", callback)
+        raise ConfigError(
+            f"{name}: found a generator function, {found!r}, of which nothing runs when it is called, allowed is a "
+            "function or a coroutine function without yield"
+        )

@@ -27,6 +27,18 @@ def broken():
     raise RuntimeError("no database")
 
 number = 5
+
+def takes(context, records):
+    yield from records
+
+async def takes_async(context, records):
+    yield
+
+def lazy():
+    return SimpleProcessorFactory(takes)
+
+def lazy_async():
+    return SimpleProcessorFactory(process, shutdown=takes_async)
 """
 
 
@@ -58,6 +70,8 @@ def test_a_factory_or_the_function_that_makes_one(name: str) -> None:
         ("shop_processors:number", "is a int, allowed is a ProcessorFactory"),
         ("shop_processors:process", "raised TypeError"),
         ("shop_processors:broken", "'shop_processors:broken' raised RuntimeError: no database"),
+        ("shop_processors:lazy", "raised ConfigError: process: found a generator function, 'takes', of which nothing"),
+        ("shop_processors:lazy_async", "raised ConfigError: shutdown: found a generator function, 'takes_async', of"),
     ],
 )
 def test_a_wrong_factory_is_named(name: str, message: str) -> None:

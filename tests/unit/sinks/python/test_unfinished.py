@@ -45,6 +45,15 @@ async def _not_gathered(context: ChannelContext, records: Sequence[Record]) -> o
     return [asyncio.ensure_future(_store())]
 
 
+def _calls(process: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that does not show what `process` is, such as one with a decorator."""
+
+    def call(*arguments: Any) -> Any:
+        return process(*arguments)
+
+    return call
+
+
 @pytest.mark.parametrize(
     ("process", "found"),
     [
@@ -56,7 +65,7 @@ async def _not_gathered(context: ChannelContext, records: Sequence[Record]) -> o
     ],
 )
 async def test_records_are_not_confirmed_by_a_result_that_is_not_done(process: Callable[..., Any], found: str) -> None:
-    sink = ProcessorSink(SimpleProcessorFactory(process))
+    sink = ProcessorSink(SimpleProcessorFactory(_calls(process)))
     await sink.begin(CHANNEL, ChannelType.STREAM, Token(""))
 
     with pytest.raises(ProcessorFailed, match=f"^process returned a {found}, .* allowed is None or an awaitable"):
@@ -114,7 +123,7 @@ async def test_with_manual_checkpoints_a_generator_that_never_runs_is_named() ->
         confirm()
         yield
 
-    sink = ManualProcessorSink(SimpleProcessorFactory(process, manual_checkpoints=True))
+    sink = ManualProcessorSink(SimpleProcessorFactory(_calls(process), manual_checkpoints=True))
     await sink.begin(CHANNEL, ChannelType.STREAM, Token(""))
 
     with pytest.raises(ProcessorFailed, match="process returned a generator"):
