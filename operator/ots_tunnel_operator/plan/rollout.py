@@ -20,7 +20,8 @@ RolloutStuck: it keeps its old workers, and its place is free. An object that ro
 it.
 
 One whose new template the API server refuses, for `workers.podTemplate` or by a policy against the release's image,
-cannot begin. It is RolloutStuck as well, until the template is taken; then it waits for its turn.
+cannot begin. Neither can one where somebody else has the name of another child, such as the NetworkPolicy. It is
+RolloutStuck as well, until that has ended; then it waits for its turn.
 
 While an object waits, its Deployment and its ConfigMap stay as they are: workers of the former release read the former
 document. Only the number of workers follows the spec.
@@ -39,6 +40,9 @@ from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.plan.actions import Plan, Wait
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world import Pod, World
+
+#: Problems of actions before a rollout that last until a person acts: a refused template, or a name that is taken.
+CANNOT_BEGIN = frozenset({Reason.POD_TEMPLATE_REFUSED, Reason.NAME_CONFLICT})
 
 
 def replaces_workers(world: World, manifest: Manifest, replicas: int) -> bool:
@@ -80,9 +84,9 @@ def asks_again(world: World) -> bool:
 def refused(decided: Plan, world: World, problem: Problem) -> Plan:
     """The plan with the problem of an action that failed; a rollout that cannot begin keeps no place from others."""
     begins = decided.held or decided.wait
-    is_refused = problem.reason is Reason.POD_TEMPLATE_REFUSED and not is_rolling(world)
+    is_refused = problem.reason in CANNOT_BEGIN and not is_rolling(world)
     if is_refused and begins is not None and begins.reason in (Reason.ROLLING_WORKERS, Reason.ROLLOUT_WAITING):
-        stuck = Wait(Reason.ROLLOUT_STUCK, "the former workers keep running: their next template is refused")
+        stuck = Wait(Reason.ROLLOUT_STUCK, "the former workers keep running: what the next ones need is refused")
         decided = replace(decided, wait=stuck, held=None)
     return replace(decided, problem=problem, again=False)
 

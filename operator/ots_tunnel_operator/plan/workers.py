@@ -76,7 +76,9 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
         others = tuple(one for one in actions if one.manifest["kind"] not in HELD)
         is_scaled = assessment.deployed_replicas == step.replicas
         tried = _trial(world, actions) if asks_again(world) else ()
-        told = (*step.marks, *tried, *others, *(() if is_scaled else (SetReplicas(step.replicas),)))
+        scaled = () if is_scaled else (SetReplicas(step.replicas),)
+        # the number first: what the next workers need may be refused
+        told = (*step.marks, *tried, *scaled, *others)
     if assessment.scaling.record is not None and not completed:
         # before it is carried out: an operator that dies in between carries it out after its restart
         told = (RecordStatus({"autoscaling": assessment.scaling.record}), *told)

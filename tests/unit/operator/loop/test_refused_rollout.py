@@ -13,10 +13,11 @@ from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.loop.reconcile import Reconciler
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER
+from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER, workers_name
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.observe.rollouts import Rollouts
 from ots_tunnel_operator.observe.trial import AGAIN_SECONDS
+from ots_tunnel_operator.settings import WorkerNetwork
 from ots_tunnel_operator.world import Competitor, Resource, World
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.objects import tunnel_object
@@ -39,12 +40,12 @@ class Scene:
         self.now, self.cache, self.rollouts = NOW, LoopCache(), Rollouts("2")
         self.install("worker:1")
 
-    def install(self, image: str) -> None:
+    def install(self, image: str, network: WorkerNetwork | None = None) -> None:
         """Another release of the operator takes over."""
         self.reconciler = Reconciler(
             cast(Cluster, self.kube),
             cast(Observer, self),
-            replace(SETTINGS, lease="ots/mine", worker_image=image),
+            replace(SETTINGS, lease="ots/mine", worker_image=image, worker_network=network),
             OperatorMetrics(),
             lambda resource: None,
             clock=lambda: self.now,
@@ -190,3 +191,26 @@ async def test_stopped_workers_come_back_as_they_were_although_a_policy_refuses_
 
     assert scene.kube.objects["Deployment", NAME]["spec"]["replicas"] == 1
     assert scene.image == "worker:1"
+
+
+async def test_a_release_that_cannot_make_what_its_workers_need_keeps_nobody_waiting_and_their_number_follows() -> None:
+    """Somebody has made a NetworkPolicy of the name before the operator was to."""
+    scene = Scene(**PLAIN)
+    await scene.passes(3)
+    theirs = {"metadata": {"name": workers_name(NAME)}}
+    scene.kube.objects["NetworkPolicy", workers_name(NAME)] = theirs
+    scene.install("worker:2", WorkerNetwork(peers=()))
+
+    for _ in range(6):
+        found = await scene.passes(1)
+        assert (found["Progressing"], found["Degraded"]) == ("RolloutStuck", "NameConflict")
+        assert scene.places() == 0
+    scene.ask_for(5)
+    await scene.passes(1)
+
+    assert scene.kube.objects["Deployment", NAME]["spec"]["replicas"] == 5
+    assert scene.image == "worker:1"
+
+    del scene.kube.objects["NetworkPolicy", workers_name(NAME)]
+    await scene.passes(3)
+    assert scene.image == "worker:2"

@@ -230,15 +230,19 @@ REFUSED = pod_template_refused("denied by a policy", has_own_part=True)
 SELECTED = {"podTemplate": {"spec": {"nodeSelector": {"disk": "ssd"}}}}
 
 
+TAKEN = Problem(Reason.NAME_CONFLICT, "NetworkPolicy 'flights-copy-workers' belongs to something else")
+
+
 @pytest.mark.parametrize("said", [WAITING, ROLLING])
-def test_a_template_that_the_api_server_refuses_takes_no_place(said: tuple[str, str]) -> None:
+@pytest.mark.parametrize("problem", [REFUSED, TAKEN])
+def test_what_a_person_has_to_end_takes_no_place(said: tuple[str, str], problem: Problem) -> None:
     """Three such objects would keep the workers of all others at the former release, for ever."""
     of = old(said)
 
-    found = refused(planned(of), of, REFUSED)
+    found = refused(planned(of), of, problem)
 
     assert found.wait is not None
-    assert (found.wait.reason, found.held, found.problem) == ("RolloutStuck", None, REFUSED)
+    assert (found.wait.reason, found.held, found.problem) == ("RolloutStuck", None, problem)
 
 
 def test_it_is_tried_again_without_a_place_and_then_waits_for_its_turn() -> None:
@@ -256,11 +260,8 @@ def test_it_is_tried_again_without_a_place_and_then_waits_for_its_turn() -> None
     assert told(planned(templated(WAITING, turn=RolloutTurn(rolling=5)))) == []
 
 
-@pytest.mark.parametrize(
-    "problem", [Problem(Reason.API_SERVER_REFUSED, "no answer"), Problem(Reason.NAME_CONFLICT, "taken")]
-)
-def test_what_may_be_over_in_the_next_pass_costs_no_place(problem: Problem) -> None:
-    of = old(ROLLING)
+def test_what_may_be_over_in_the_next_pass_costs_no_place() -> None:
+    of, problem = old(ROLLING), Problem(Reason.API_SERVER_REFUSED, "no answer")
 
     found = refused(planned(of), of, problem)
 
