@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -27,6 +28,7 @@ from ots_tunnel.sinks.kafka import KafkaSink
 from ots_tunnel.sinks.kafka.message import Origin
 from ots_tunnel.sinks.kafka.settings import producer_settings
 from tests.kafka.broker import PASSWORD, USER, Broker
+from tests.kafka.certificate import make_certificate
 from tests.kafka.topic import Read, java_partition, numbers_by_key, read_topic
 from tests.support.guards import LimitedGuard, OpenGuard
 from tests.support.records import COMMITTED_US, numbered_record, record
@@ -326,6 +328,54 @@ async def test_a_strange_certificate_is_not_trusted(broker: Broker, topic: str) 
     with pytest.raises(SinkError, match=f"topic '{topic}'.*certificate"):
         async with opened(broker, topic, listener="TLS", securityProtocol="SSL"):
             pass
+
+
+def correct(trusted: Path, certificate: Path, more: bytes = b"") -> None:
+    """Replace a file of certificates as a mounted Secret is replaced."""
+    new = trusted.with_name("new")
+    new.write_bytes(certificate.read_bytes() + more)
+    os.replace(new, trusted)
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_certificates_that_change_are_followed(
+    broker: Broker, topic: str, tmp_path: Path, certificate: Path
+) -> None:
+    trusted = make_certificate(tmp_path)  # of another broker
+    options = {"topic": topic, "securityProtocol": "SSL", "caFile": trusted}
+    config = KafkaSinkConfig.model_validate({"bootstrapServers": [broker.address("TLS")], **options})
+    sink = KafkaSink(config, Origin("shop", "orders", "t"), retry=RetryConfig(backoff_seconds=0.05), deadline=3)
+    try:
+        with pytest.raises(SinkError, match="certificate"):
+            await sink.open()
+        correct(trusted, certificate)
+        with contextlib.suppress(SinkError):
+            await sink.open()
+        await sink.open()
+        await sink.write(batch(counted(3, 2)), OpenGuard())
+    finally:
+        await sink.close()
+
+    assert len(await in_topic(broker, topic)) == 6
+
+
+async def test_certificates_that_change_during_an_outage_cost_neither_record_nor_order(
+    broker: Broker, topic: str, tmp_path: Path, certificate: Path
+) -> None:
+    trusted = tmp_path / "ca.pem"
+    correct(trusted, certificate)
+    async with opened(broker, topic, 1.2, listener="TLS", securityProtocol="SSL", caFile=trusted) as sink:
+        await sink.write(batch(counted(20, 1)), OpenGuard())
+        former = sink.retries
+        correct(trusted, certificate, b"\n")
+        await asyncio.gather(
+            restart(broker, 3),
+            *(sink.write(batch(numbered_record(key, n) for n in range(1, 9)), OpenGuard()) for key in range(20)),
+        )
+        assert sink.retries > former
+
+    by_key = numbers_by_key(await in_topic(broker, topic))
+    assert by_key == {f"[{key}]".encode(): list(range(9)) for key in range(20)}
 
 
 async def test_a_full_queue_makes_the_writer_wait(broker: Broker, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:

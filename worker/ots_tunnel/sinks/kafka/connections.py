@@ -13,6 +13,7 @@ from confluent_kafka import KafkaException
 from ots_tunnel.config import KafkaSinkConfig
 from ots_tunnel.errors import ConfigError, SinkError, SinkRejected
 from ots_tunnel.log_actions import LogAction
+from ots_tunnel.sinks.kafka.certificates import FileCertificates
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_about_login, verdict
 from ots_tunnel.sinks.kafka.login import FileLogin
 from ots_tunnel.sinks.kafka.login_refusals import LoginRefusals
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 #: moves a partition, needs a few seconds until it answers.
 CHECK_TIMEOUT = 1.0
 CHECK_DEADLINE = 10.0
+#: Why a producer is replaced whose certificates are no longer those of the file.
+_NEW_CERTIFICATES = Failure("_SSL", "the file of certificates has changed", fatal=True)
 
 
 class Connections:
@@ -56,6 +59,7 @@ class Connections:
         self._login = FileLogin(config.sasl.directory) if config.sasl is not None else None
         if self._login is not None:
             self._login.read()
+        self._certificates = FileCertificates(config.ca_file)
         self._check_pause = check_pause
         self._clock = clock
         self._producer: ReportingProducer | None = None
@@ -89,6 +93,7 @@ class Connections:
                 raise SinkRejected(failure.name, f"{self.where}: {failure.words}")
             if self._clock() > give_up_at:
                 raise SinkError(f"{self.where}: {self._why_no_answer() or failure}")
+            self.follow_certificates()
             await asyncio.sleep(self._check_pause())
 
     async def ready(self, *, alone: bool = False) -> ReportingProducer:
@@ -142,6 +147,14 @@ class Connections:
             if producer is not None:
                 producer.log_in(login.username, login.password)
         self.login_refusals.login_changed()
+
+    def follow_certificates(self) -> None:
+        """Replace producers that fail, where the file of certificates has changed since they were made."""
+        if self._certificates.have_changed():
+            self._connection_errors.clear()
+            for producer in (self._producer, self._single_producer):
+                if producer is not None:
+                    producer.retire(_NEW_CERTIFICATES)
 
     async def close(self) -> None:
         """Drop what was abandoned, and disconnect."""

@@ -131,6 +131,12 @@ class ReportingProducer:
         error = described.topics[self._topic].error
         return None if error is None else failure_of(error)
 
+    def retire(self, reason: Failure) -> None:
+        """Send nothing more, and report every message as purged: another producer takes its place."""
+        self.fatal = self.fatal or reason
+        self._producer.purge(in_queue=True, in_flight=True, blocking=False)
+        self._work.set()
+
     async def close(self) -> None:
         """Drop every message that is not confirmed, report each of them, and end the thread."""
         self._producer.purge(in_queue=True, in_flight=True, blocking=False)

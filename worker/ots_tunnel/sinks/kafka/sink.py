@@ -191,6 +191,7 @@ class KafkaSink(Immediate):
             "the broker does not accept messages, which are tried again", str(shipment.failures[0]), topic=self._topic
         )
         self._connections.check_usable()
+        self._connections.follow_certificates()
         verdicts = set(map(verdict, shipment.failures))
         if verdicts != {Verdict.ALONE}:
             doubt = fence.in_doubt if any(map(is_in_doubt, shipment.failures)) else 0.0
