@@ -102,3 +102,9 @@ def test_a_tree_that_fails_is_shown_and_measured_again(
     assert measuring.main() == 2
     assert "it is late" in capsys.readouterr().out
     assert record.known == {}
+
+
+def test_fewer_seeds_are_told_of_stories_that_take_long(told: list[tuple[str, str]], tmp_path: Path) -> None:
+    assert measuring.simulate(tmp_path, replace(MUTANT, seed=None, stories="scaling"), OPTIONS) == ""
+    assert told == [("1", str(measuring.MOST["scaling"]))]
+    assert measuring.MOST.keys() <= set(KINDS)
