@@ -30,6 +30,7 @@ from tests.simulation.fleet.endings.farewell import Farewell
 from tests.simulation.fleet.endings.forestalled import Forestalled
 from tests.simulation.fleet.endings.left_out import LeftOut
 from tests.simulation.fleet.endings.losses import RETENTION_HOURS, Losses
+from tests.simulation.fleet.endings.misconfigured import Misconfigured
 from tests.simulation.fleet.endings.older_crd import OlderCrd
 from tests.simulation.fleet.endings.pod_trouble import PodTrouble
 from tests.simulation.fleet.endings.resets import Resets
@@ -377,6 +378,7 @@ class Fleet(Telling):
         await self.forestalled.create_a_child()
         await self.forestalled.edit_the_endpoint()
         await LeftOut(self).happen()
+        await Misconfigured(self).happen()
         await Upgraded(self).happen()
         await self.epilogues.keep_off()
         self.stop_controllers()
