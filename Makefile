@@ -57,7 +57,7 @@ simulate: setup ## Tell the story of a seed in simulated time, and shrink it if 
 	@$(RUN) python -m tests.simulation replay $(SEED) $(if $(STEPS),--steps $(STEPS))
 
 .PHONY: mutants
-mutants: setup ## Plant defects, one at a time, and print which of them the simulation and the tests find (40 minutes)
+mutants: setup ## Plant defects, one at a time, and print which of them the simulation and the tests find (more than an hour)
 	@$(RUN) python -m tests.mutants
 
 .PHONY: plugin

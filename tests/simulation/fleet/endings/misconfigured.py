@@ -1,9 +1,11 @@
-"""A user edits a running object to a spec that no worker could carry out, and corrects it, in every seventh story.
+"""A user edits a running object to a spec that no worker could carry out, and corrects it.
 
-said      the object is not Ready, with InvalidSpec
-left      while it is so, no child is changed and no worker is replaced: one with these settings would keep what it
-          writes in its container, beneath checkpoints that remain
-edited    what is corrected is carried out, in one rollout
+In every seventh story without an end time:
+
+said        the object is not Ready, with InvalidSpec
+left        while it is so, no child is changed and no worker is replaced: one with these settings would keep what it
+            writes in its container, beneath checkpoints that remain
+corrected   what the correction asks for is carried out, and the object is Ready
 """
 
 from __future__ import annotations

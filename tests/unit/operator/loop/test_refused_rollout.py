@@ -93,11 +93,17 @@ class Scene:
         return found
 
 
-async def test_a_refused_template_is_told_as_long_as_it_is_refused_and_keeps_nobody_waiting() -> None:
+async def refused_scene() -> Scene:
+    """Workers run, and a policy refuses the image of a new release."""
     scene = Scene()
     await scene.passes(3)
     scene.install("worker:2")
     scene.kube.trial_refusal = DENIED
+    return scene
+
+
+async def test_a_refused_template_is_told_as_long_as_it_is_refused_and_keeps_nobody_waiting() -> None:
+    scene = await refused_scene()
 
     assert (await scene.passes(1))["Progressing"] == "RolloutWaiting"
     for _ in range(40):
@@ -108,10 +114,7 @@ async def test_a_refused_template_is_told_as_long_as_it_is_refused_and_keeps_nob
 
 
 async def test_a_template_that_is_taken_after_all_waits_for_its_turn_again() -> None:
-    scene = Scene()
-    await scene.passes(3)
-    scene.install("worker:2")
-    scene.kube.trial_refusal = DENIED
+    scene = await refused_scene()
     await scene.passes(5)
 
     scene.kube.trial_refusal = None
@@ -123,10 +126,7 @@ async def test_a_template_that_is_taken_after_all_waits_for_its_turn_again() -> 
 
 
 async def test_refused_workers_are_stopped_by_the_number_0() -> None:
-    scene = Scene()
-    await scene.passes(3)
-    scene.install("worker:2")
-    scene.kube.trial_refusal = DENIED
+    scene = await refused_scene()
     await scene.passes(3)
 
     scene.ask_for(0)
