@@ -47,10 +47,9 @@ def stamp(manifest: Mapping[str, Any]) -> str:
 
 def stamped(manifest: Manifest) -> Manifest:
     """Return the manifest with an annotation that holds its hash; this form is applied and compared."""
-    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
     metadata = manifest["metadata"]
     annotations = metadata.get("annotations") or {}
-    annotations = annotations | {ANNOTATION_RENDERED_HASH: hashlib.sha256(text.encode()).hexdigest()[:32]}
+    annotations = annotations | {ANNOTATION_RENDERED_HASH: _hash(manifest)}
     return manifest | {"metadata": metadata | {"annotations": annotations}}
 
 
@@ -67,7 +66,7 @@ def owned_fields(existing: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def owned_hash(existing: Mapping[str, Any]) -> str:
     """A hash of the fields that our server-side apply owns in an object: what to remember of them."""
-    return hashlib.sha256(json.dumps(owned_fields(existing), sort_keys=True).encode()).hexdigest()[:32]
+    return _hash(owned_fields(existing))
 
 
 def is_current(existing: Mapping[str, Any], manifest: Manifest, accepted: str = "") -> bool:
@@ -133,3 +132,8 @@ def _tracked(manifest: Manifest) -> dict[str, Any]:
     """The part of a manifest of which the API server tracks who owns it."""
     metadata = {key: value for key, value in manifest["metadata"].items() if key not in _METADATA_IDENTITY}
     return {key: value for key, value in manifest.items() if key not in _IDENTITY} | {"metadata": metadata}
+
+
+def _hash(value: Mapping[str, Any]) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

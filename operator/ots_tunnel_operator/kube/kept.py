@@ -1,9 +1,10 @@
 """An object as a watch keeps it between two reads: its identity, and its body as compressed JSON.
 
-A body is read about once a pass and changes seldom, but as Python objects it takes a multiple of its JSON: a Deployment
-as the API server stores it, most of it managedFields, takes 40 KiB, and compressed less than 2 KiB. An object with its
-children takes 85 kB less this way. Each read unpacks anew; whoever changes what he has read changes nothing here. The
-bodies of a kind that is looked through as a whole, such as the objects for the console, stay as they are.
+A body is read about once a pass and changes seldom, but as Python objects it takes a multiple of its JSON. The demo's
+Deployment as the API server stores it, most of it managedFields, takes some 50 kB, as JSON 8 kB, and compressed 2.4 kB;
+it is read in 0.06 ms. An object with its children takes 85 kB less this way. Each read unpacks anew; whoever changes
+what he has read changes nothing here. The bodies of a kind that is looked through as a whole, such as the objects for
+the console, stay as they are.
 """
 
 from __future__ import annotations
