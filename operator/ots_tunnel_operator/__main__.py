@@ -18,6 +18,7 @@ from typing import NoReturn
 import click
 import kopf
 
+from ots_tunnel.allocator import return_freed_memory
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.logs import JsonLine
 from ots_tunnel_operator import names
@@ -223,6 +224,8 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     log_level: str,
 ) -> None:
     """Run until stopped. The exit code is 1 when the lease is lost and 2 without a cluster."""
+    # before the first thread of ours: a heap that exists stays
+    return_freed_memory()
     configure_logs(log_level)
     # a follower ends at once; kopf replaces this handler when the process leads
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

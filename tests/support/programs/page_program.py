@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ots_tunnel.allocator import keep_freed_memory
 from ots_tunnel.client.tunnel import Page
 from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelType, SequenceInfo, Token
 from ots_tunnel.protocol import tunnel_pb2
@@ -24,7 +25,6 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks.choice import open_sink
 from ots_tunnel.transport import BeforeAnswer
-from ots_tunnel.worker.allocator import keep_freed_memory
 from ots_tunnel.worker.channel.pipeline import Pipeline
 from ots_tunnel.worker.channel.read_ahead import ChannelStart, ReadAhead
 from ots_tunnel.worker.context import WorkerContext

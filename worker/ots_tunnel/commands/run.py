@@ -95,11 +95,11 @@ async def consume(config: WorkerConfig, path: Path, *, exit_when_complete: bool 
     Raises:
         ConfigError, ServiceError, WrongTunnel, SinkRejected: the terminal error.
     """
+    from ots_tunnel.allocator import keep_freed_memory
     from ots_tunnel.client.tunnel import TunnelClient
     from ots_tunnel.commands.preflight import check_tunnel
     from ots_tunnel.credentials import FileCredentials
     from ots_tunnel.sinks.choice import open_sink
-    from ots_tunnel.worker.allocator import keep_freed_memory
     from ots_tunnel.worker.gaps.read_mark import RenewedMark
     from ots_tunnel.worker.settings import WorkerSettings
     from ots_tunnel.worker.status.metrics import WorkerMetrics

@@ -1,4 +1,4 @@
-"""Freed memory is kept: the page after a page brings no page faults."""
+"""Freed memory is kept where a page follows a page, and returned where a process mostly waits."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ots_tunnel.worker.allocator import keep_freed_memory
+from ots_tunnel.allocator import keep_freed_memory
 
 FAULTS = """
 import resource, sys
-from ots_tunnel.worker.allocator import keep_freed_memory
+from ots_tunnel.allocator import keep_freed_memory
 if sys.argv[1] == "kept":
     assert keep_freed_memory()
 def turn():
@@ -38,7 +38,7 @@ def test_large_blocks_are_used_again_without_page_faults() -> None:
 
 THREADS = """
 import threading
-from ots_tunnel.worker.allocator import keep_freed_memory
+from ots_tunnel.allocator import keep_freed_memory
 assert keep_freed_memory()
 used, over = threading.Barrier(2), threading.Event()
 def turn():
@@ -63,6 +63,33 @@ def test_threads_use_the_memory_of_each_other_again() -> None:
     kept = int(subprocess.run([sys.executable, "-c", THREADS], capture_output=True, check=True, timeout=30).stdout)
 
     assert kept < 25_000_000  # without it every thread keeps its own 8 MB
+
+
+SHRINKING = """
+import sys
+from ots_tunnel.allocator import return_freed_memory
+if sys.argv[1] == "returned":
+    assert return_freed_memory()
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+freed = b"x" * 4_000_000
+del freed  # raises the size from which a block has a mapping of its own, unless it is set
+before = resident()
+kept = [(b"x" * 500_000, b"y" * (600 + number)) for number in range(100)]
+kept = [small for _, small in kept]
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library than glibc")
+def test_large_blocks_between_small_ones_go_back_to_the_system() -> None:
+    held = [
+        int(subprocess.run([sys.executable, "-c", SHRINKING, how], capture_output=True, check=True, timeout=30).stdout)
+        for how in ("by default", "returned")
+    ]
+
+    assert held[0] > 40_000_000
+    assert held[1] < 5_000_000
 
 
 POOL = """
@@ -98,6 +125,6 @@ def test_a_worker_that_writes_parquet_has_the_pool_that_holds_least(tmp_path: Pa
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ots_tunnel.worker.allocator.ctypes.CDLL", lambda _name: object())
+    monkeypatch.setattr("ots_tunnel.allocator.ctypes.CDLL", lambda _name: object())
 
     assert not keep_freed_memory()
