@@ -26,6 +26,14 @@ _STORE_RULES = (
         field=".url",
         found="'found url ' + self.url",
     ),
+    # The pattern of the url leaves both to this rule and to the worker's document: an object that was stored with one
+    # of them has to stay readable, so that it is told what is wrong.
+    rule(
+        "!self.url.contains('?') && !self.url.contains('#')",
+        "files.url: ? and # are not allowed, because what follows would be no part of the path",
+        field=".url",
+        found="'found ' + self.url",
+    ),
 )
 
 

@@ -11,9 +11,9 @@ from ots_tunnel.endpoint import ENDPOINT
 from ots_tunnel_operator.api.schema import ApiModel, cel_text, rules
 from ots_tunnel_operator.api.source import KeyName, SecretKey
 
-#: An endpoint with a path and a query, in ASCII without spaces.
-WEB_URL = ENDPOINT.removesuffix("/?$") + r"([/?][!-~]*)?$"
-WEB_URL_WORDS = "http(s)://host[:port]/path without user name and spaces"
+#: An endpoint with a path and a query, in ASCII without spaces and without a fragment, which would never be sent.
+WEB_URL = ENDPOINT.removesuffix("/?$") + r'([/?][!"$-~]*)?$'
+WEB_URL_WORDS = "http(s)://host[:port]/path without user name, spaces and #"
 
 
 def _web_url(text: str) -> str:

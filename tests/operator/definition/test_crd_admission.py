@@ -104,6 +104,26 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "files.endpoint, files.region and files.bucketInHost are only for files.url s3://bucket/prefix: "
         "found url file:///data",
     ),
+    "a folder behind a question mark": (
+        {"sink": {"files": {"url": "file:///data/a%3Fb/orders"}}},
+        {"sink": {"files": {"url": "file:///data/a?b/orders"}}},
+        "spec.sink.files.url",
+        "files.url: ? and # are not allowed, because what follows would be no part of the path: "
+        "found file:///data/a?b/orders",
+    ),
+    "a prefix behind a fragment": (
+        {"sink": {"files": BUCKET}},
+        {"sink": {"files": BUCKET | {"url": "s3://shop/orders#1"}}},
+        "spec.sink.files.url",
+        "files.url: ? and # are not allowed, because what follows would be no part of the path: "
+        "found s3://shop/orders#1",
+    ),
+    "dead letters behind a question mark": (
+        {"delivery": {"onPermanentError": "DeadLetter", "deadLetter": {"files": BUCKET}}},
+        {"delivery": {"onPermanentError": "DeadLetter", "deadLetter": {"files": BUCKET | {"url": "s3://shop/a?b"}}}},
+        "spec.delivery.deadLetter.files.url",
+        "files.url: ? and # are not allowed, because what follows would be no part of the path: found s3://shop/a?b",
+    ),
     "a mirror in files": (
         {"sink": {"files": BUCKET | {"mode": "ChangeLog"}}},
         {"sink": {"files": BUCKET | {"mode": "Mirror"}}},
@@ -134,7 +154,7 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         {"sink": {"http": HOOK | {"hmacSecretRef": {"name": "hook"}}}},
         {"sink": {"http": {"url": "https://user:word@hooks.shop.example/orders"}}},
         "spec.sink.http.url",
-        "url: found a user name or password, allowed is http(s)://host[:port]/path without user name and spaces",
+        "url: found a user name or password, allowed is http(s)://host[:port]/path without user name, spaces and #",
     ),
     "columns let through and left out": (
         {"delivery": {"columns": {"include": ["a", "b"], "rename": {"a": "c"}}}},

@@ -59,6 +59,7 @@ NO_WEB_URLS = (
     "ftp://hooks.shop.example/",
     "https://user:word@hooks.shop.example/",
     "https://hooks.shop.example/a b",
+    "https://hooks.shop.example/#/orders",
     "https://hooks.shop.example:0/",
     "https://hooks.shop.example:65536/",
     "https://hooks.shop.example/\n",

@@ -126,6 +126,20 @@ def message(tmp_path: Path, path: str, value: object) -> str:
         ),
         ("sink.files.url", "/data", "sink.files.url: found '/data', allowed is file:///path or s3://bucket/prefix"),
         (
+            "sink.files.url",
+            "file:///data/a?b/orders",
+            "sink.files.url: found 'file:///data/a?***', allowed is file:///path or s3://bucket/prefix, without "
+            "spaces, ? and #",
+        ),
+        ("sink.files.url", "s3://bucket/a#b", "sink.files.url: found 's3://bucket/a#b', allowed is file:///path or "),
+        ("sink.files.url", "s3://bucket?a", "sink.files.url: found 's3://bucket?***', allowed is file:///path or "),
+        ("sink.files.url", "s3://[bucket/", "sink.files.url: found 's3://[bucket/', allowed is file:///path or "),
+        (
+            "sink.http.url",
+            "https://hooks.shop.example/#/orders",
+            "sink.http.url: found 'https://hooks.shop.example/#/orders', allowed is http(s)://host[:port]/path without",
+        ),
+        (
             "sink.files",
             {"url": "file:///data", "region": "x"},
             "sink.files.region: found with url 'file:///data', allowed is a url s3://bucket/prefix with it",
@@ -281,6 +295,11 @@ def message(tmp_path: Path, path: str, value: object) -> str:
             "delivery.onPermanentError: found Skip with sink.count, which refuses no single record: allowed is Fail, ",
         ),
         ("delivery.onPermanentError", "DeadLetter", "delivery.deadLetter: missing, onPermanentError DeadLetter needs "),
+        (
+            "delivery.deadLetter",
+            {"files": {"url": "file:///dead?orders"}},
+            "delivery.deadLetter.files.url: found 'file:///dead?***', allowed is file:///path or s3://bucket/prefix",
+        ),
         (
             "delivery.deadLetter",
             {"files": {"url": "file:///dead"}},

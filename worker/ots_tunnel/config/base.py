@@ -57,9 +57,10 @@ def _not_empty(path: Any) -> Any:
 
 WebUrl = Annotated[
     str,
-    Field(pattern=r"^https?://[^/\s][^\s]*$"),
+    # what follows a # would never be sent
+    Field(pattern=r"^https?://[^/#\s][^#\s]*$"),
     AfterValidator(_without_login),
-    Words("http(s)://host[:port]/path without a user name and password"),
+    Words("http(s)://host[:port]/path without a user name and password, spaces and #"),
 ]
 Endpoint = Annotated[str, AfterValidator(_endpoint), Words(ENDPOINT_WORDS)]
 InstanceName = Annotated[str, Field(pattern=INSTANCE, max_length=64), Words(INSTANCE_WORDS)]

@@ -17,8 +17,9 @@ class FileStoreConfig(ConfigModel):
 
     url: Annotated[
         str,
-        Field(pattern=r"^(file:///[^\s]*|s3://[^/@\s]+(/[^\s]*)?)$"),
-        Words("file:///path or s3://bucket/prefix, without spaces"),
+        # a query or a fragment would be no part of the path, which would end before it
+        Field(pattern=r"^(file:///[^?#\s]*|s3://[^\[\]/@?#\s]+(/[^?#\s]*)?)$"),
+        Words("file:///path or s3://bucket/prefix, without spaces, ? and #"),
     ]
     """file:///path or s3://bucket/prefix."""
     endpoint: Endpoint | None = None

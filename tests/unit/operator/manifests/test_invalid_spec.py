@@ -125,6 +125,18 @@ def test_a_range_that_holds_nothing_is_named(delivery: dict[str, Any], says: str
     assert says in problem.message
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"), [("file:///data/a#b", "file:///data/a#b"), ("file:///data?b", "file:///data?***")]
+)
+def test_a_folder_whose_name_would_be_cut_is_refused(url: str, shown: str) -> None:
+    # stored before the API server refused it
+    problem = find_invalid_spec(resource(**template() | {"sink": {"files": {"url": url}}}).object)
+
+    assert problem is not None
+    assert problem.reason is Reason.INVALID_SPEC
+    assert f"sink.files.url: found {shown!r}, allowed is file:///path" in problem.message
+
+
 def test_a_place_for_dead_letters_needs_a_volume_too() -> None:
     delivery = {"onPermanentError": "DeadLetter", "deadLetter": {"files": {"url": "file:///refused"}}}
     problem = find_invalid_spec(resource(delivery=delivery).object)
