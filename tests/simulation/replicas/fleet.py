@@ -9,6 +9,7 @@ from tests.simulation.fleet.acts import Kind
 from tests.simulation.fleet.fleet import Fleet
 from tests.simulation.fleet.reports import Reports
 from tests.simulation.replicas.acts import REPLICA_KINDS
+from tests.simulation.replicas.by_hand import ByHand
 from tests.simulation.replicas.replicas import Replicas
 from tests.simulation.replicas.scenario import ReplicatedScenario
 
@@ -40,6 +41,7 @@ class ReplicatedFleet(Fleet):
 
     async def tell(self) -> None:
         looking = await self._come_to_rest()
+        await ByHand(self).happen()
         looking.cancel()
         await self._delete()
         self.stop_controllers()

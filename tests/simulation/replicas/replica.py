@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from typing import Any
 
 from ots_tunnel_operator.__main__ import LOST_SECONDS
+from ots_tunnel_operator.kube.kinds import Kind, Manifest
 from ots_tunnel_operator.kube.lease import Lease
 from ots_tunnel_operator.runtime import Runtime
 from tests.simulation.apiserver.api import Api, Request
@@ -24,6 +26,20 @@ LOOK_SECONDS = 0.05
 CALL_SECONDS = (0.001, 0.02)
 #: Seconds after which a call fails that cannot reach the API server.
 UNREACHABLE_SECONDS = (0.0, 5.0)
+
+
+class _ReadLease(ModelCluster):
+    """Tells who holds the Lease by each read of it; empty where it is gone, or released."""
+
+    def __init__(self, api: Api, fate: Callable[[Request], Fate], told: Callable[[str], None]) -> None:
+        super().__init__(api, fate=fate)
+        self._told = told
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+        """See `Cluster.get`."""
+        found = await super().get(kind, namespace, name)
+        self._told(str(((found or {}).get("spec") or {}).get("holderIdentity") or ""))
+        return found
 
 
 class Replica(OperatorProcess):
@@ -45,6 +61,8 @@ class Replica(OperatorProcess):
         self.cut_until = self.frozen_until = 0.0
         #: When its process was started.
         self.started = 0.0
+        #: The holder of the Lease by its last read.
+        self.read_holder = ""
 
     @property
     def leads(self) -> bool:
@@ -78,7 +96,10 @@ class Replica(OperatorProcess):
         process.start(self._lead(process, lease))
 
     async def _connect(self) -> ModelCluster:
-        return ModelCluster(self._api, fate=self._fate_of_lease)
+        return _ReadLease(self._api, self._fate_of_lease, self._has_read)
+
+    def _has_read(self, holder: str) -> None:
+        self.read_holder = holder
 
     def _fate_of_lease(self, request: Request) -> Fate:
         there, back = (self._chance.uniform(*CALL_SECONDS) for _ in range(2))

@@ -1,6 +1,8 @@
 """Two replicas of the operator, and the oracle of their turns.
 
-double     no replica sends a write to the API server while the Lease there names another one, or nobody
+double     no replica sends a write to the API server while the Lease there names another one, or nobody; where
+           somebody has changed the Lease by hand, its holder may write until it reads that another one holds it, and
+           never once another replica does
 failover   after the leader was killed, frozen or cut off, or has ended in order, the other one has carried out what a
            user asked for in that moment, within the life of the Lease and 10 s
 
@@ -41,6 +43,8 @@ class Replicas:
         self.all = [self._replica(fleet, f"{self.name}.{letter}", seed, reports()) for letter in "ab"]
         self.judged = 0
         """Times that the bound was judged."""
+        #: Whose Lease somebody has changed by hand, and which holder it has named since.
+        self._by_hand = ("", "")
 
     def _replica(self, fleet: ReplicatedFleet, name: str, seed: str, reports: Reports) -> Replica:
         replica = Replica(
@@ -113,8 +117,28 @@ class Replicas:
         namespace, _, name = LEASE.partition("/")
         lease = self._fleet.store.peek(("Lease", namespace, name))
         holder = str(((lease or {}).get("spec") or {}).get("holderIdentity") or "")
-        if replica.process is None or holder != replica.process.name:
+        if replica.process is None:
+            self._fleet.violate("double", f"{replica.name} writes {request.path}, and is not there")
+        elif holder != replica.process.name and not self._is_unaware(replica, replica.process, holder):
             self._fleet.violate("double", f"{replica.name} writes {request.path}, the Lease names {holder!r}")
+
+    def _is_unaware(self, replica: Replica, process: Process, holder: str) -> bool:
+        """Whether a replica held the Lease until somebody changed it by hand, and has not read another holder."""
+        return self._by_hand == (process.name, holder) and (not holder or replica.read_holder != holder)
+
+    def changed_by_hand(self, holder: str) -> None:
+        """Somebody has deleted the Lease, or has written another holder; its leader's work has to go on in time."""
+        leader = self.leader
+        assert leader is not None
+        assert leader.process is not None
+        self._by_hand = leader.process.name, holder
+        self.watch_over()
+
+    def stands(self) -> bool:
+        """Whether one replica leads, and the other one is one to rely on."""
+        leader = self.leader
+        others = [replica for replica in self.all if replica is not leader and not replica.leads]
+        return leader is not None and len(others) == 1 and self._is_fit(others[0])
 
     def watch_over(self) -> None:
         """Let a user ask for something now, and judge whether another replica carries it out in time."""
