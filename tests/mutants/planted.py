@@ -24,6 +24,7 @@ class Mutant:
         area: the file that lists it.
         seed: of its stories one that has found it, as a number: it is told before all others.
         stories: kind of stories that can find it; None means those of its area.
+        hidden: why no story can show it; none is told then, and it counts as missed by the simulation.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Mutant:
     area: str
     seed: int | None = None
     stories: str | None = None
+    hidden: str = ""
 
     def mutated(self, text: str) -> str:
         """The text of its file with the defect.

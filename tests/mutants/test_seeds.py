@@ -5,12 +5,15 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
-from tests.mutants import __main__ as measuring
+from tests.mutants import __main__ as table
+from tests.mutants import measuring, trees
 from tests.mutants.findings import Record
 from tests.mutants.planted import Mutant, planted
+from tests.mutants.trees import Trees
 from tests.support.story_kinds import KINDS
 
 OPTIONS = Namespace(start=1, seeds=60, workers=1)
@@ -75,7 +78,7 @@ def test_the_tree_itself_is_measured_with_the_stories_of_every_mutant() -> None:
         replace(MUTANT, tests=("c",), stories="files"),
     ]
 
-    baselines = measuring.baselines(chosen)
+    baselines = table.baselines(chosen)
 
     assert [(mutant.stories, mutant.tests, mutant.file) for mutant in baselines] == [
         ("region", ("a", "b"), ""),
@@ -95,11 +98,11 @@ def test_a_tree_that_fails_is_shown_and_measured_again(
 
     record = Record(tmp_path / "known.jsonl")
     monkeypatch.setattr(measuring, "_run", run)
-    monkeypatch.setattr(measuring.Record, "of_tree", lambda options: record)
-    monkeypatch.setattr(measuring.shutil, "copytree", lambda *_, **__: None)
+    monkeypatch.setattr(table.Record, "of_tree", lambda options: record)
+    monkeypatch.setattr(trees.shutil, "copytree", lambda *_, **__: None)
     monkeypatch.setattr("sys.argv", ["mutants", planted()[0].name])
 
-    assert measuring.main() == 2
+    assert table.main() == 2
     assert "it is late" in capsys.readouterr().out
     assert record.known == {}
 
@@ -108,3 +111,34 @@ def test_fewer_seeds_are_told_of_stories_that_take_long(told: list[tuple[str, st
     assert measuring.simulate(tmp_path, replace(MUTANT, seed=None, stories="scaling"), OPTIONS) == ""
     assert told == [("1", str(measuring.MOST["scaling"]))]
     assert measuring.MOST.keys() <= set(KINDS)
+
+
+def test_no_story_is_told_of_a_mutant_that_none_can_show(told: list[tuple[str, str]], tmp_path: Path) -> None:
+    assert measuring.simulate(tmp_path, replace(MUTANT, seed=None, hidden="of the kernel"), OPTIONS) == ""
+    assert told == []
+    assert [mutant.name for mutant in planted() if mutant.hidden and mutant.seed is not None] == []
+
+
+def test_mutants_are_measured_beside_each_other_each_in_its_own_copy(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "original").mkdir()
+    (tmp_path / "original" / "fence.py").write_text("a")
+    beside, seen = Barrier(2), []
+
+    def run(tree: Path, command: tuple[str, ...], seconds: float) -> tuple[int, str]:
+        beside.wait(timeout=30)
+        seen.append((tree.name, (tree / "fence.py").read_text()))
+        beside.wait(timeout=30)
+        return 0, ""
+
+    monkeypatch.setattr(measuring, "_run", run)
+    monkeypatch.setattr(trees, "ROOT", tmp_path / "original")
+    two = [replace(MUTANT, name=name, new=name, seed=None, hidden="of the kernel") for name in ("one", "two")]
+    options = Namespace(start=1, seeds=60, workers=2, without_tests=False)
+    record = Record(tmp_path / "known.jsonl")
+
+    found = list(table.measure(record, Trees(tmp_path, 2), two, options))
+
+    assert sorted(seen) == [("tree-0", "one"), ("tree-1", "two")]
+    assert sorted(finding.name for finding in found) == sorted(record.known) == ["one", "two"]
