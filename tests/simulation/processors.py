@@ -1,9 +1,16 @@
-"""A user's processor with manual checkpoints: it confirms pages in their order, each after a while of its own."""
+"""Code of users.
+
+factory     confirms pages in their order, each after a while of its own, with manual checkpoints
+lazy        a mistake: it returns what would process the records if somebody asked for it
+handed_on   a mistake: it hands its records to a pool, which never comes to them, and returns
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
 
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from ots_tunnel.protocol.record import Record
@@ -58,3 +65,20 @@ def factory() -> SimpleProcessorFactory:
     return SimpleProcessorFactory(
         code.process, initialize=code.initialize, shutdown=code.shutdown, manual_checkpoints=True
     )
+
+
+def lazy() -> SimpleProcessorFactory:
+    """Code whose work is an iterator that nobody asks."""
+    return SimpleProcessorFactory(_returns(lambda records: map(change_of_record, records)))
+
+
+def handed_on() -> SimpleProcessorFactory:
+    """Code whose work is in a pool that is busy for ever."""
+    return SimpleProcessorFactory(_returns(lambda records: Future()))
+
+
+def _returns(begin: Callable[[Sequence[Record]], Any]) -> Callable[[ChannelContext, Sequence[Record]], Any]:
+    def process(context: ChannelContext, records: Sequence[Record]) -> Any:
+        return begin(records)
+
+    return process

@@ -16,6 +16,7 @@ from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
 from ots_emulator.tunnels.channel import TunnelChannel
 from ots_tunnel.model import ChannelId, ChannelStatus, ChannelType, TunnelType
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
+from tests.simulation.endings.unfinished import UnfinishedWork
 from tests.simulation.faults import KINDS, Kind, happen
 from tests.simulation.machine.process import EPOCH, Process
 from tests.simulation.oracles.figures import Figures
@@ -97,8 +98,12 @@ class Region(Telling):
     def write_each_key(self) -> None:
         """Change every row once, unless the writers are done."""
         if self.loop.now < self._writes_until:
-            for key in self._keys:
-                self.history.write(key)
+            self.write_all()
+
+    def write_all(self) -> None:
+        """Change every row once."""
+        for key in self._keys:
+            self.history.write(key)
 
     # The story
 
@@ -120,6 +125,8 @@ class Region(Telling):
         self.story.tell("writers", "are done")
         await self._settle()
         await self._stay_quiet()
+        if await UnfinishedWork(self).happen():
+            await self._settle()
         looking.cancel()
         await self._stop()
 

@@ -67,6 +67,10 @@ class Pod:
         """Whether it has a process that runs."""
         return self.process is not None and self.process.state is State.RUNNING
 
+    def is_running_with(self, document: dict[str, Any]) -> bool:
+        """Whether its process runs, and was started with this document."""
+        return self.is_running and self.process is not None and self.documents[self.process.name] is document
+
     def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function as code of its process."""
         assert self.process is not None

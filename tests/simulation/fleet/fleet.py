@@ -462,8 +462,12 @@ class Fleet(Telling):
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            self.claims.look()
-            self.judge_foreign()
+            self.look()
+
+    def look(self) -> None:
+        """Judge what users see."""
+        self.claims.look()
+        self.judge_foreign()
 
     def judge_foreign(self) -> None:
         """Judge whether the ConfigMap of somebody else is as it was."""

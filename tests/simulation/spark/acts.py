@@ -10,6 +10,8 @@ from tests.simulation.fleet.acts import KINDS, Act, Kind
 if TYPE_CHECKING:
     from tests.simulation.spark.fleet import SparkFleet
 
+#: What befalls an executor right after it has sent rows: it is killed, or its node is lost.
+KILL, VANISH = "kill", "vanish"
 APPLICATION: Final = "/apis/sparkoperator.k8s.io/v1beta2/namespaces/shop/sparkapplications/orders-snapshot"
 
 
@@ -27,6 +29,10 @@ def _executor(fleet: SparkFleet, act: Act) -> None:
         attempt.kill(pod)
     else:
         attempt.vanish(pod, shown=act.value == "stay")
+
+
+def _strike(fleet: SparkFleet, act: Act) -> None:
+    fleet.spark.strikes.append(act.value)
 
 
 def _cut_off(fleet: SparkFleet, act: Act) -> None:
@@ -67,6 +73,7 @@ _OWN: Final[Mapping[str, Kind]] = {
     "tasks are slow": Kind(_slow, 3, (20, 150)),
     "delete the application": Kind(_delete_application, 2),
     "edit spark": Kind(_edit_spark, 2),
+    "strike a sender": Kind(_strike, 0, values=(KILL, VANISH)),
 }
 SPARK_KINDS: Final[Mapping[str, Kind]] = {**KINDS, **_OWN}
 #: What is drawn, besides what happens to the operator and its calls.

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -37,6 +38,7 @@ from tests.simulation.apiserver.api import Request
 from tests.simulation.apiserver.refusal import Refusal
 from tests.simulation.apiserver.store import Manifest
 from tests.simulation.service import COPY, SOURCE, TABLE
+from tests.simulation.spark.acts import KILL
 
 if TYPE_CHECKING:
     from tests.simulation.spark.fleet import SparkFleet
@@ -253,10 +255,20 @@ class Attempt:
             effect, pieces = asyncio.Event(), [_pieces(row) for row in rows[start : start + 4]]
             first = [changes[0] for changes in pieces]
             loop.after(self._chance.uniform(0, deadline), self._take_effect, first, effect)
+            self._befall_sender(pod)
             await effect.wait()
             for change in (change for changes in pieces for change in changes[1:]):
                 self._write_rows([change])
         return True
+
+    def _befall_sender(self, pod: str) -> None:
+        """What an act has in store for the next executor that sends rows."""
+        strikes = self._fleet.spark.strikes
+        if not strikes or pod in self._lost:
+            return
+        how = strikes.popleft()
+        self._fleet.story.tell("act", "  %s: %s, with rows on their way", how, pod)
+        self._fleet.loop.after(0, self.kill if how == KILL else partial(self.vanish, shown=False), pod)
 
     def _rows(self, split: int) -> Iterator[bytes]:
         """The rows of a split, as they are now."""

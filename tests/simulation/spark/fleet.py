@@ -1,6 +1,8 @@
 """A fleet whose existing rows Spark copies.
 
 late copy   no write of a snapshot takes effect once a worker has read a change: it could bring a row back
+holes       once the status says that the snapshot is completed, each row that nobody has changed since there is a
+            tunnel is in the copy as it is at the source: no change would bring what the snapshot has left out
 unlike      once everything is copied, both tables are equal
 """
 
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
+from ots_tunnel_operator.assess.snapshot import COMPLETED
 from tests.simulation.fleet.acts import Kind, happen
 from tests.simulation.fleet.fleet import Fleet
 from tests.simulation.service import COPY, SOURCE, TABLE
@@ -104,16 +107,27 @@ class SparkFleet(Fleet):
     def apply(self, name: str = "orders", **changes: Any) -> None:
         super().apply(name, **{"engine": {"baseData": self.scenario.engine}, **changes})
 
+    def look(self) -> None:
+        super().look()
+        status = (self.stored() or {}).get("status") or {}
+        if (status.get("snapshot") or {}).get("state") != COMPLETED:
+            return
+        if holes := [key for key in self._different_keys() if key not in self.history.first_in_stream]:
+            self.violate("holes", f"the snapshot is completed, and without a change in the stream differ {holes[:5]}")
+
     def unfit(self) -> list[str]:
         unfit = super().unfit()
         return unfit if unfit else self._unlike()
 
     def _unlike(self) -> list[str]:
+        keys = self._different_keys()
+        return [f"unlike the source: {', '.join(keys[:5])}"] if keys else []
+
+    def _different_keys(self) -> list[str]:
         """Keys whose rows differ between source and copy."""
         now_ms = int(self.service.clock.now() * 1000)
         instances = self.service.emulator.instances
         source, copy = (
             dict(instances[name].tables[TABLE].scan(BOTTOM_KEY, TOP_KEY, now_ms)) for name in (SOURCE, COPY)
         )
-        keys = sorted(key[0].decode() for key in source.keys() | copy.keys() if source.get(key) != copy.get(key))
-        return [f"unlike the source: {', '.join(keys[:5])}"] if keys else []
+        return sorted(key[0].decode() for key in source.keys() | copy.keys() if source.get(key) != copy.get(key))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,8 @@ class SparkOperator:
         self.api_away_until = 0.0
         #: Submissions that fail.
         self.refused = 0
+        #: What befalls the executors that send rows next, one after the other: `kill` or `vanish`.
+        self.strikes: deque[str] = deque()
 
     async def run(self) -> None:
         """Handle applications until cancelled."""

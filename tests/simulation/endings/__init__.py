@@ -1,0 +1,1 @@
+"""What ends a story of the region, after everything else."""
