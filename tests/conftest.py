@@ -8,9 +8,11 @@ from collections.abc import Generator, Iterator
 from contextlib import nullcontext
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, settings
 
 from ots_tunnel.protocol.plainbuffer.compiled import VARIABLE, native
+from tests.support.exits import announce_exits
 from tests.support.lacking import lack
 from tests.support.measuring import save_measures, unmeasured
 from tests.support.order import arranged
@@ -32,6 +34,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """Leave a test with the mark `unmeasured` out of the coverage."""
     with unmeasured() if item.get_closest_marker("unmeasured") else nullcontext():
         return (yield)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Show who ends a process of the tests, which says nothing else."""
+    announce_exits(config.stash[fault_handler_stderr_fd_key])
 
 
 @pytest.hookimpl(trylast=True)
