@@ -12,10 +12,10 @@ from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, settings
 
 from ots_tunnel.protocol.plainbuffer.compiled import VARIABLE, native
-from tests.support.exits import announce_exits
 from tests.support.lacking import lack
 from tests.support.measuring import save_measures, unmeasured
 from tests.support.order import arranged
+from tests.support.programs.exits import announce_exits
 
 # Examples are slow on a busy machine, and the first one may import a library: no defect of the code.
 settings.register_profile("without-deadline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
