@@ -21,6 +21,7 @@ from tests.simulation.fleet.claims import Claims
 from tests.simulation.fleet.endings.losses import RETENTION_HOURS
 from tests.simulation.fleet.evidence import Evidence
 from tests.simulation.fleet.fleet import NAME, NAMESPACE, Fleet
+from tests.simulation.sleeping.bereft import Bereft
 from tests.simulation.sleeping.nights import NIGHTS, asleep
 from tests.simulation.sleeping.scenario import SleepingScenario
 from tests.support.ledger import Connected, Entry, Read, Reported, Stored
@@ -51,6 +52,11 @@ class SleepingEvidence(Evidence):
             self._empty.pop(entry.channel, None)
         else:
             self._empty[entry.channel] = entry.t
+
+    def _wrong_lag(self, lag: Mapping[str, Any], since: float) -> Iterator[tuple[str, str]]:
+        operator = self._sleeping.operator.process
+        # times of a status come from the operator's clock
+        yield from super()._wrong_lag(lag, since - (0.0 if operator is None else operator.ahead))
 
     def unseen(self) -> str:
         """A channel of which no empty page was read within the bound; empty where there is none."""
@@ -134,13 +140,14 @@ class SleepingFleet(Fleet):
         await self._write(self.scenario.length)
         self._end_faults()
         for name in self.scenario.nights:
-            await self._sleep()
+            await self.fall_asleep()
             self.story.tell("region", "the night of %s", name)
             await NIGHTS[name](self)
             await self._settle()
             self.nights += 1
-        await self._sleep()
+        await self.fall_asleep()
         await self._stay_quiet()
+        await Bereft(self).happen()
         for task in watching:
             task.cancel()
         await self._delete()
@@ -176,12 +183,17 @@ class SleepingFleet(Fleet):
                 continue
             self._alone_since = self.loop.now if self._alone_since is None else self._alone_since
             found = {
-                channel.id: (channel.token, channel.sequence, channel.consume_point_ns, channel.rows)
+                f"{channel.id[:8]} of {tunnel.id}": (
+                    channel.token,
+                    channel.sequence,
+                    channel.consume_point_ns,
+                    channel.rows,
+                )
                 for channel in tunnel.channels.values()
             }
             moved = [key for key, before in self._alone.items() if found.get(key, before) != before]
             if moved:
-                self.violate("meddling", f"with no worker, {moved[0][:8]} has moved")
+                self.violate("meddling", f"with no worker, {moved[0]} has moved")
             self._alone = found
             if not self.is_operator_able or self.is_suspended:
                 self._alone_since = self.loop.now
@@ -200,7 +212,8 @@ class SleepingFleet(Fleet):
 
     # What nights need
 
-    async def _sleep(self) -> None:
+    async def fall_asleep(self) -> None:
+        """Wait until no worker runs because nothing is to be read."""
         await self._wait(lambda: self.is_asleep, self.scenario.idle + FALLING, "awake", "it does not fall asleep")
 
     async def doze(self) -> None:
@@ -227,8 +240,10 @@ class SleepingFleet(Fleet):
         await self.wait_for_rows(fault + self.slack)
 
     async def wait_for_rows(self, seconds: float) -> None:
-        """Wait until everything is copied."""
-        await self._wait(lambda: not self.missing_until_end(), seconds, "overslept", "rows are not copied")
+        """Wait until everything is copied, what was written in this moment as well."""
+        await self._wait(
+            lambda: not self.missing_before(self.loop.now + 1), seconds, "overslept", "rows are not copied"
+        )
 
     async def wait_for_worker(self, why: str, seconds: float) -> None:
         """Wait until a worker runs."""
