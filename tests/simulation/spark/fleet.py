@@ -20,6 +20,7 @@ from tests.simulation.fleet.fleet import Fleet
 from tests.simulation.service import COPY, SOURCE, TABLE
 from tests.simulation.spark.acts import APPLICATION, SPARK_KINDS
 from tests.simulation.spark.attempt import LABEL
+from tests.simulation.spark.emptied import Emptied
 from tests.simulation.spark.operator import SparkOperator
 from tests.simulation.spark.scenario import SparkScenario
 
@@ -40,6 +41,8 @@ class SparkFleet(Fleet):
         self.spark = SparkOperator(self, str(scenario.seed))
         self.slow_until = 0.0
         self._copied_rows = 0
+        #: Pages that workers had read when the copy began.
+        self._pages_before = 0
 
     def counts(self) -> dict[str, int]:
         return {**super().counts(), "rows copied by Spark": self._copied_rows}
@@ -73,8 +76,12 @@ class SparkFleet(Fleet):
     def judge_copy(self, rows: int) -> None:
         """Judge a write of a snapshot in the moment in which it takes effect."""
         self._copied_rows += rows
-        if self.delivery.counts["pages"]:
+        if self.delivery.counts["pages"] > self._pages_before:
             self.violate("late copy", f"{rows} rows of a snapshot are written after a worker has read the stream")
+
+    def begin_another_copy(self) -> None:
+        """Another tunnel is copied from now on: no worker has read it."""
+        self._pages_before = self.delivery.counts["pages"]
 
     async def tell(self) -> None:
         scenario = self.scenario
@@ -93,6 +100,7 @@ class SparkFleet(Fleet):
         await self._stay_quiet()
         looking.cancel()
         await self._delete()
+        await Emptied(self).happen()
         sparking.cancel()
         self.stop_controllers()
 

@@ -140,9 +140,14 @@ class Forestalled:
 
 def create_their_table(fleet: Fleet) -> None:
     """Create a table of the destination's name with a row of somebody else."""
-    request = create_table_request(TABLE, max_versions=VERSIONS)
-    # it fits: nothing but its row speaks against it
-    request.table_options.deviation_cell_version_in_sec = ANY_VERSION_SECONDS
-    fleet.service.call(COPY, "CreateTable", request)
+    create_fitting_table(fleet)
     row = RowChange(Action.PUT, encode_row((("pk", THEIRS),), (Column("n", 1),)))
     fleet.service.call(COPY, "BatchWriteRow", batch_write_request(TABLE, [row]))
+
+
+def create_fitting_table(fleet: Fleet) -> None:
+    """Create a table of the destination's name without a row."""
+    request = create_table_request(TABLE, max_versions=VERSIONS)
+    # it fits: nothing but what it holds speaks against it
+    request.table_options.deviation_cell_version_in_sec = ANY_VERSION_SECONDS
+    fleet.service.call(COPY, "CreateTable", request)
