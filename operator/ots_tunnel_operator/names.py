@@ -30,6 +30,8 @@ ANNOTATION_CONFIG_HASH = f"{GROUP}/config-hash"
 ANNOTATION_TEMPLATE_HASH = f"{GROUP}/template-hash"
 #: On the workers' Deployment: generation of the object and hash of the part of its spec that makes the template.
 ANNOTATION_MADE_FROM = f"{GROUP}/made-from"
+#: On the workers' Deployment: the place that its pods write files to (`manifests.files_place`).
+ANNOTATION_FILES_PLACE = f"{GROUP}/files-place"
 #: Of Kubernetes: pods with a lower cost go first where a ReplicaSet has to remove some.
 ANNOTATION_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 #: Hash of the manifest that was applied (`kube.drift`).
@@ -44,6 +46,8 @@ EVERY_NAMESPACE = "every namespace"
 ANNOTATION_DESTINATION = f"{GROUP}/destination"
 #: Number of refused records (status.refused.records) that a person has seen: the object is not Degraded by them.
 ANNOTATION_ACCEPT_REFUSED = f"{GROUP}/accept-refused"
+#: Place of files (`manifests.files_place`) that takes over from the recorded one, as a person has decided.
+ANNOTATION_ACCEPT_PLACE = f"{GROUP}/accept-place"
 #: Asks for a reset (`reset.request`).
 ANNOTATION_RESET = f"{GROUP}/reset"
 #: With the value `true`, releases a deleted object although its tunnel could not be deleted.

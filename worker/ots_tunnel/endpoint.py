@@ -61,17 +61,18 @@ def region_of(endpoint: str) -> str:
     An instance has a public, an internal and a VPC host; they differ after the region. A port that is the default of
     the scheme is left out.
     """
-    host = _host_of(endpoint)
+    host = host_of(endpoint)
     return host.split(".")[1] if is_vendor_host(endpoint) else host
 
 
 def is_vendor_host(endpoint: str) -> bool:
     """Whether an endpoint is a host of the vendor, whose name holds its region."""
-    host = _host_of(endpoint)
+    host = host_of(endpoint)
     return host.endswith(".aliyuncs.com") and host.count(".") > 2
 
 
-def _host_of(endpoint: str) -> str:
+def host_of(endpoint: str) -> str:
+    """Host of an endpoint in lower case, with its port unless it is the default one of the scheme."""
     url = urlsplit(endpoint)
     return (url.netloc or endpoint).lower().removesuffix(_DEFAULT_PORTS.get(url.scheme, ""))
 

@@ -16,6 +16,7 @@ from ots_tunnel_operator.assess.gaps import Gap, gap_problem
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.assess.verdict import LASTING, may_last, recorded_verdict
 from ots_tunnel_operator.assess.worker_pods.final_end import attempt, find_final_end
+from ots_tunnel_operator.assess.worker_pods.place import find_changed_place
 from ots_tunnel_operator.diagnosis import Place, destination_incompatible, table_not_found
 from ots_tunnel_operator.manifests.invalid_spec import find_invalid_spec
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -41,6 +42,7 @@ def find_problem(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Probl
 def _problems(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Iterable[Problem | None]:
     yield _tunnel_in_use(world)
     yield _invalid_spec(world.resource)
+    yield find_changed_place(world)
     yield _destination_changed(world)
     yield _tunnel_gone(world)
     yield find_final_end(world)

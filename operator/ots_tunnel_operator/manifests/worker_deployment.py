@@ -15,6 +15,7 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.children import child
+from ots_tunnel_operator.manifests.files_place import files_place
 from ots_tunnel_operator.manifests.overlay import overlay
 from ots_tunnel_operator.manifests.worker_account import has_own_account
 from ots_tunnel_operator.manifests.worker_document import config_hash
@@ -61,6 +62,8 @@ def deployment(
         names.ANNOTATION_TEMPLATE_HASH: _hash(template),
         names.ANNOTATION_MADE_FROM: f"{obj.metadata.generation}.{_hash(_makes_template(obj))}",
     }
+    if place := files_place(obj):
+        made[names.ANNOTATION_FILES_PLACE] = place
     return manifest | {
         "metadata": manifest["metadata"] | {"annotations": made},
         "spec": {

@@ -1,0 +1,40 @@
+"""The place of the sink's files is not the one that the workers have written to. Pure."""
+
+from __future__ import annotations
+
+from ots_tunnel.protocol.movement import has_moved
+from ots_tunnel_operator import names
+from ots_tunnel_operator.manifests.files_place import files_place
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.world import Tunnel, World
+
+
+def find_changed_place(world: World) -> Problem | None:
+    """The problem of another volume behind `files.url`, or of another store; None where nothing was written yet.
+
+    The workers' Deployment has the place that it was applied with. Those that run keep it.
+    """
+    resource, found = world.resource, world.deployment
+    if found is None or resource.spec.sink.files is None:
+        return None
+    before = (found["metadata"].get("annotations") or {}).get(names.ANNOTATION_FILES_PLACE)
+    wanted = files_place(resource.object)
+    accepted = resource.object.metadata.annotations.get(names.ANNOTATION_ACCEPT_PLACE)
+    if not before or not wanted or wanted in (before, accepted) or _is_unwritten(world):
+        return None
+    changed = "spec.sink.files.endpoint" if resource.spec.sink.files.is_bucket else "spec.workers.podTemplate"
+    return Problem(
+        Reason.INVALID_SPEC,
+        f"{changed}: found {wanted!r} as the place of spec.sink.files.url {resource.spec.sink.files.url!r}, allowed is "
+        f"{before!r}, to which the workers have written; another one would get only what comes later: set it back, or, "
+        f"where it is the same place or has all files of the former one, set the annotation "
+        f"{names.ANNOTATION_ACCEPT_PLACE} to the one that was found",
+        ("SinkReady",),
+    )
+
+
+def _is_unwritten(world: World) -> bool:
+    """Whether nothing can be missing in another place: the tunnel has not moved, and no worker is at it."""
+    if not isinstance(world.tunnel, Tunnel) or any(pod.ready for pod in world.pods):
+        return False
+    return not has_moved(world.tunnel.description, world.tunnel.checkpoints)

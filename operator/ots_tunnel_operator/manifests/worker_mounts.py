@@ -1,0 +1,79 @@
+"""The volumes that a pod template mounts into the worker's container for files. Pure.
+
+The API server does not validate templates, so anything may be in them.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ots_tunnel_operator import names
+
+#: Sources of volumes that are made for a pod and deleted with it.
+_WITH_POD = frozenset({"emptyDir", "ephemeral"})
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A volume that may be written, at a path in the worker's container.
+
+    Args:
+        path: in the container.
+        volume: its name in the template.
+        source: what it is, without its name.
+        sub_path: the folder of the volume that is mounted; empty is the whole of it.
+    """
+
+    path: str
+    volume: str
+    source: Mapping[str, Any]
+    sub_path: str = ""
+
+    @property
+    def ends_with_pod(self) -> bool:
+        """Whether it lives as long as its pod: by name, or because the API server makes it an emptyDir."""
+        return not self.source or bool(self.source.keys() & _WITH_POD)
+
+    def place_of(self, folder: str) -> str:
+        """What distinguishes a folder of the container from all others, by whichever path it is mounted."""
+        below = posixpath.normpath(posixpath.join("/", self.sub_path.lstrip("/"), posixpath.relpath(folder, self.path)))
+        claim = self.source.get("persistentVolumeClaim")
+        if isinstance(claim, Mapping):
+            return f"persistentVolumeClaim/{claim.get('claimName')}:{below}"
+        return f"{json.dumps(self.source, sort_keys=True, separators=(',', ':'))}:{below}"
+
+
+def mount_of(template: Mapping[str, Any], folder: str) -> Mount | None:
+    """The volume that has a folder of the worker's container, the one that is mounted deepest; None without one."""
+    below = [mount for mount in _mounts(template) if _is_below(folder, mount.path)]
+    return max(below, key=lambda mount: len(mount.path), default=None)
+
+
+def _mounts(template: Mapping[str, Any]) -> Iterator[Mount]:
+    """The volumes that a pod template adds to the worker's container, and that may be written."""
+    spec = template.get("spec")
+    volumes = {item.get("name"): item for item in _items(spec, "volumes")}
+    for container in _items(spec, "containers"):
+        if container.get("name") != names.WORKER_CONTAINER:
+            continue
+        for mount in _items(container, "volumeMounts"):
+            if mount.get("name") in volumes and not mount.get("readOnly"):
+                volume = volumes[mount.get("name")]
+                path = posixpath.normpath(str(mount.get("mountPath")))
+                source = {field: value for field, value in volume.items() if field != "name" and value is not None}
+                below = str(mount.get("subPath") or mount.get("subPathExpr") or "")
+                yield Mount(path, str(volume.get("name")), source, below)
+
+
+def _items(of: Any, field: str) -> Sequence[Mapping[str, Any]]:
+    """The maps in a list of a template."""
+    found = of.get(field) if isinstance(of, Mapping) else None
+    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
+
+
+def _is_below(folder: str, mount: str) -> bool:
+    return mount != "/" and (folder == mount or folder.startswith(f"{mount}/"))

@@ -1,0 +1,134 @@
+"""Another place of the sink's files is refused before anything is written there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ots_tunnel_operator import names
+from ots_tunnel_operator.assess.worker_pods.place import find_changed_place
+from ots_tunnel_operator.manifests.files_place import files_place
+from ots_tunnel_operator.plan.actions import ApplyObject
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.world import Failure, Tunnel, World
+from tests.support.operator.worlds import channel, deployment, description, planned, pod, recorded, resource, world
+
+KEYS = {"secretRef": {"name": "keys"}}
+CLAIM = {"persistentVolumeClaim": {"claimName": "orders"}}
+BUCKET_PLACE = "s3://shop/orders in minio:9000"
+
+
+def folder(volume: dict[str, Any] = CLAIM, path: str = "/data", **mount: Any) -> dict[str, Any]:
+    spec = {
+        "containers": [{"name": "worker", "volumeMounts": [{"name": "data", "mountPath": path} | mount]}],
+        "volumes": [{"name": "data"} | volume],
+    }
+    return {"sink": {"files": {"url": "file:///data/orders"}}, "workers": {"podTemplate": {"spec": spec}}}
+
+
+def bucket(endpoint: str | None = "http://minio:9000", **more: Any) -> dict[str, Any]:
+    found = {"endpoint": endpoint} if endpoint else {}
+    return {"sink": {"files": {"url": "s3://shop/orders", "credentials": KEYS} | found | more}}
+
+
+def running(spec: dict[str, Any], before: str | None, accepted: str = "", **changes: Any) -> World:
+    """An object whose workers were applied with a place, and have written there."""
+    found = resource(recorded(destination={}), **spec)
+    metadata = found.object.metadata.model_copy(update={"annotations": {names.ANNOTATION_ACCEPT_PLACE: accepted}})
+    workers = deployment()
+    if before is not None:
+        for item in workers.values():
+            item["metadata"]["annotations"] = {names.ANNOTATION_FILES_PLACE: before}
+    moved = Tunnel(description(channel("a", consumed=1.0, rows=5)))
+    return world(
+        replace(found, object=found.object.model_copy(update={"metadata": metadata})),
+        **{"children": workers, "tunnel": moved} | changes,
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "place"),
+    [
+        (folder(), "persistentVolumeClaim/orders:/orders"),
+        # the same folder of the same claim
+        (folder(path="/data/orders", subPath="orders"), "persistentVolumeClaim/orders:/orders"),
+        (folder(path="/data", subPathExpr="$(A)"), "persistentVolumeClaim/orders:/$(A)/orders"),
+        (folder({"nfs": {"server": "s", "path": "/x"}}), '{"nfs":{"path":"/x","server":"s"}}:/orders'),
+        (folder(path="/other"), ""),
+        (bucket(), BUCKET_PLACE),
+        (bucket("http://MinIO:9000/", region="x"), BUCKET_PLACE),
+        (bucket("https://minio:443"), "s3://shop/orders in minio"),
+        (bucket(None), "s3://shop/orders in amazonaws.com"),
+        (bucket("https://s3.eu-west-1.amazonaws.com"), "s3://shop/orders in amazonaws.com"),
+        (bucket("https://oss-cn-hangzhou.aliyuncs.com"), "s3://shop/orders in aliyuncs.com"),
+        (bucket("https://oss-cn-hangzhou-internal.aliyuncs.com"), "s3://shop/orders in aliyuncs.com"),
+        ({}, ""),
+    ],
+)
+def test_a_place_is_named_by_its_volume_or_its_store(spec: dict[str, Any], place: str) -> None:
+    assert files_place(resource(**spec).object) == place
+
+
+@pytest.mark.parametrize(
+    ("spec", "before", "changed"),
+    [
+        (
+            folder({"persistentVolumeClaim": {"claimName": "new"}}),
+            "persistentVolumeClaim/orders:/orders",
+            "podTemplate",
+        ),
+        (folder(path="/data/orders"), "persistentVolumeClaim/orders:/orders", "podTemplate"),
+        (bucket("http://other:9000"), BUCKET_PLACE, "endpoint"),
+        (bucket(None), BUCKET_PLACE, "endpoint"),
+    ],
+)
+def test_another_place_is_told_and_nothing_is_applied(spec: dict[str, Any], before: str, changed: str) -> None:
+    plan = planned(running(spec, before))
+
+    assert plan.problem is not None
+    assert plan.problem.reason is Reason.INVALID_SPEC
+    assert plan.problem.message.partition(":")[0].endswith(changed)
+    assert f"allowed is {before!r}, to which the workers have written" in plan.problem.message
+    # the workers that run keep the place that they have
+    assert plan.actions == ()
+    assert plan.replicas == 1
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        running(bucket(), BUCKET_PLACE),
+        # applied by an earlier release
+        running(bucket(), None),
+        running(bucket("http://other:9000"), BUCKET_PLACE, "s3://shop/orders in other:9000"),
+        running(bucket("http://other:9000"), BUCKET_PLACE, children={}),
+        running({}, BUCKET_PLACE),
+        # without a volume: that is another problem
+        running(folder(path="/other"), "persistentVolumeClaim/orders:/orders"),
+        # a claim that does not exist, for example, is corrected
+        running(bucket("http://other:9000"), BUCKET_PLACE, tunnel=Tunnel(description(channel("a"))), pods=()),
+    ],
+)
+def test_no_other_place_is_no_problem(found: World) -> None:
+    assert find_changed_place(found) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tunnel": Tunnel(description(channel("a"))), "pods": (pod("pod-1"),)},
+        {"tunnel": Failure(Problem(Reason.ENDPOINT_UNREACHABLE, "no answer")), "pods": ()},
+    ],
+)
+def test_what_may_have_been_written_counts_as_written(changes: dict[str, Any]) -> None:
+    assert find_changed_place(running(bucket("http://other:9000"), BUCKET_PLACE, **changes)) is not None
+
+
+def test_an_accepted_place_is_applied_and_recorded() -> None:
+    plan = planned(running(bucket("http://other:9000"), BUCKET_PLACE, "s3://shop/orders in other:9000"))
+    applied = [action.manifest for action in plan.actions if isinstance(action, ApplyObject)]
+    workers = next(manifest for manifest in applied if manifest["kind"] == "Deployment")
+
+    assert workers["metadata"]["annotations"][names.ANNOTATION_FILES_PLACE] == "s3://shop/orders in other:9000"
