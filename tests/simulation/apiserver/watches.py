@@ -33,6 +33,8 @@ class Watches:
         self._delay = delay
         self._seconds = seconds
         self._queues: list[asyncio.Queue[Event | None]] = []
+        #: Seconds after which something between cuts each watch, before its first event; None while nothing does.
+        self.cut_after: Callable[[], float] | None = None
         before = store.listener
 
         def publish(event: Event) -> None:
@@ -70,6 +72,9 @@ class Watches:
         try:
             ends = asyncio.get_running_loop().time() + min(seconds, self._seconds())
             yield _bookmark(began)
+            if self.cut_after is not None:
+                await asyncio.sleep(self.cut_after())
+                return
             while (event := await _next(queue, ends)) is not None:
                 await asyncio.sleep(self._delay())
                 if selects(event.key, event.object):

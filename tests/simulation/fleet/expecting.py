@@ -35,3 +35,11 @@ async def expect(
             fleet.violate(rule, otherwise + why())
             return
         await asyncio.sleep(every)
+
+
+def is_ready(fleet: Fleet) -> bool:
+    """Whether the object says that it is Ready, of its spec as it is."""
+    found = fleet.stored() or {}
+    conditions = (found.get("status") or {}).get("conditions") or ()
+    of_now = [one for one in conditions if one.get("observedGeneration") == found["metadata"]["generation"]]
+    return any((one["type"], one["status"]) == ("Ready", "True") for one in of_now)

@@ -27,9 +27,13 @@ class _Refused:
     what: str
     finalizers: bool = False
     """Only writes of finalizers."""
+    reads: bool = False
+    """Only reads."""
 
     def concerns(self, request: Request) -> bool:
         """Whether a request is refused."""
+        if self.reads and request.method != "GET":
+            return False
         return self.what in ("", *request.path.split("/")) and (not self.finalizers or _has_finalizers(request))
 
 
@@ -97,6 +101,10 @@ class Fates:
     def refuse(self, refusal: Refusal, until: float, what: str = "") -> None:
         """Refuse every request whose path has a part of this name for a while; all without one."""
         self._refusals.append(_Refused(refusal, self._loop.now, until, what))
+
+    def refuse_reads(self, refusal: Refusal, until: float, what: str) -> None:
+        """Refuse to read, list and watch what has a part of this name in its path."""
+        self._refusals.append(_Refused(refusal, self._loop.now, until, what, reads=True))
 
     def crash(self, writes: int, *, before: bool, away: float, orderly: bool) -> None:
         """End the operator at a write, after so many others: before it takes effect, or before its answer arrives."""

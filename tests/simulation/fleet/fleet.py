@@ -34,11 +34,14 @@ from tests.simulation.fleet.endings.misconfigured import Misconfigured
 from tests.simulation.fleet.endings.older_crd import OlderCrd
 from tests.simulation.fleet.endings.pod_trouble import PodTrouble
 from tests.simulation.fleet.endings.resets import Resets
+from tests.simulation.fleet.endings.revoked import Revoked
 from tests.simulation.fleet.endings.scaled_down import ScaledDown
+from tests.simulation.fleet.endings.unheard import Unheard
 from tests.simulation.fleet.endings.upgraded import Upgraded
 from tests.simulation.fleet.evidence import Evidence
 from tests.simulation.fleet.fates import Fates
 from tests.simulation.fleet.operator_process import OperatorProcess
+from tests.simulation.fleet.outdated import Outdated
 from tests.simulation.fleet.reports import Reports
 from tests.simulation.fleet.scenario import FleetScenario
 from tests.simulation.fleet.strangers import Strangers
@@ -100,6 +103,7 @@ class Fleet(Telling):
         self.slow_cluster_until = 0.0
         self._foreign: Manifest = {}
         self.strangers = Strangers(self)
+        self._outdated = Outdated(self)
         self.epilogues = Epilogues(self)
         self.forestalled = Forestalled(self)
         self.losses = Losses(self)
@@ -167,6 +171,7 @@ class Fleet(Telling):
         """Judge a write that the operator sends."""
         self.forestalled.overtake(request)
         self.strangers.judge(request)
+        self._outdated.judge(request)
         self.turns.judge(request, self.operator)
 
     def is_outdated(self, request: Request) -> bool:
@@ -379,6 +384,8 @@ class Fleet(Telling):
         await self.forestalled.edit_the_endpoint()
         await LeftOut(self).happen()
         await Misconfigured(self).happen()
+        await Unheard(self).happen()
+        await Revoked(self).happen()
         await Upgraded(self).happen()
         await self.epilogues.keep_off()
         self.stop_controllers()
