@@ -68,6 +68,7 @@ class Fates:
         self._end = end
         self._wrote = wrote
         self._refusals: list[_Refused] = []
+        self._forbidden: list[tuple[Refusal, Callable[[Request], bool]]] = []
         self._crash: _Crash | None = None
         self._unheld: tuple[Refusal, float] | None = None
         self.slow_until = 0.0
@@ -80,6 +81,7 @@ class Fates:
     def clear(self) -> None:
         """End every fault."""
         self._refusals, self._crash, self._unheld = [], None, None
+        self._forbidden.clear()
         self.slow_until = self.stale_until = 0.0
         self.lost = 0
 
@@ -106,6 +108,10 @@ class Fates:
         """Refuse to read, list and watch what has a part of this name in its path."""
         self._refusals.append(_Refused(refusal, self._loop.now, until, what, reads=True))
 
+    def forbid(self, refusal: Refusal, concerns: Callable[[Request], bool]) -> None:
+        """Refuse certain requests until every fault is ended."""
+        self._forbidden.append((refusal, concerns))
+
     def crash(self, writes: int, *, before: bool, away: float, orderly: bool) -> None:
         """End the operator at a write, after so many others: before it takes effect, or before its answer arrives."""
         self._crash = _Crash(writes, before, away, orderly)
@@ -126,6 +132,9 @@ class Fates:
         for refused in self._refusals:
             if now < refused.until and refused.concerns(request):
                 return Fate(before, 0.0, refusal=refused.refusal)
+        for refusal, concerns in self._forbidden:
+            if concerns(request):
+                return Fate(before, 0.0, refusal=refusal)
         if is_read:
             behind = self._chance.randint(1, 6) if now < self.stale_until else 0
             return Fate(before, after, versions_behind=behind)

@@ -40,6 +40,7 @@ from tests.simulation.fleet.endings.unheard import Unheard
 from tests.simulation.fleet.endings.upgraded import Upgraded
 from tests.simulation.fleet.evidence import Evidence
 from tests.simulation.fleet.fates import Fates
+from tests.simulation.fleet.newcomers.afterwards import Afterwards
 from tests.simulation.fleet.operator_process import OperatorProcess
 from tests.simulation.fleet.outdated import Outdated
 from tests.simulation.fleet.reports import Reports
@@ -390,6 +391,7 @@ class Fleet(Telling):
         await self.epilogues.keep_off()
         self.stop_controllers()
         await OlderCrd(self).happen()
+        await Afterwards(self).happen()
 
     async def _come_to_rest(self) -> asyncio.Task[None]:
         """Everything up to the rest after the last act; the task that goes on looking at the object."""

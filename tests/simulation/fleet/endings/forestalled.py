@@ -138,16 +138,16 @@ class Forestalled:
         return self._fleet.tunnel() is not None
 
 
-def create_their_table(fleet: Fleet) -> None:
-    """Create a table of the destination's name with a row of somebody else."""
-    create_fitting_table(fleet)
+def create_their_table(fleet: Fleet, name: str = TABLE) -> None:
+    """Create a table of a destination's name with a row of somebody else."""
+    create_fitting_table(fleet, name)
     row = RowChange(Action.PUT, encode_row((("pk", THEIRS),), (Column("n", 1),)))
-    fleet.service.call(COPY, "BatchWriteRow", batch_write_request(TABLE, [row]))
+    fleet.service.call(COPY, "BatchWriteRow", batch_write_request(name, [row]))
 
 
-def create_fitting_table(fleet: Fleet) -> None:
-    """Create a table of the destination's name without a row."""
-    request = create_table_request(TABLE, max_versions=VERSIONS)
+def create_fitting_table(fleet: Fleet, name: str = TABLE) -> None:
+    """Create a table of a destination's name without a row."""
+    request = create_table_request(name, max_versions=VERSIONS)
     # it fits: nothing but what it holds speaks against it
     request.table_options.deviation_cell_version_in_sec = ANY_VERSION_SECONDS
     fleet.service.call(COPY, "CreateTable", request)
