@@ -2,6 +2,7 @@
 
 spec        the operator never writes spec.replicas
 bounds      the Deployment asks for at least one worker, and never for more than maxReplicas or channels
+hasty       what a number needs before it is changed (`haste`)
 blind       nothing is decided while no worker can be asked
 unsteady    the number is changed, or changes its direction, too often, or rows wait for too much of the time
 
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ots_tunnel.model import ChannelStatus
 from tests.simulation.machine.process import EPOCH
+from tests.simulation.scaling.haste import Haste
 
 if TYPE_CHECKING:
     from tests.simulation.scaling.fleet import ScalingFleet
@@ -55,6 +57,7 @@ class Course:
 
     def __init__(self, fleet: ScalingFleet) -> None:
         self._fleet = fleet
+        self._haste = Haste(fleet)
         self.figures: Counter[str] = Counter()
         self.is_loaded = True
         self._oldest: dict[str, int] = {}
@@ -69,6 +72,8 @@ class Course:
             found, deployed = self._fleet.stored(), self._fleet.deployed
             if found is not None and deployed is not None:
                 self.look(found, deployed)
+                if self._fleet.scenario.chooser == "Auto":
+                    self._haste.look(found, self._fleet.deployment or {})
 
     def look(self, found: Mapping[str, Any], deployed: int) -> None:
         """Judge and count what is there now.

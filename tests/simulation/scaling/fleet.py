@@ -8,18 +8,18 @@ What is judged while the load lasts says `course`. Afterwards everything has to 
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tests.simulation.apiserver.store import Manifest
 from tests.simulation.fleet.acts import KINDS, Kind, happen
 from tests.simulation.fleet.evidence import Evidence
 from tests.simulation.fleet.fleet import NAME, NAMESPACE, Fleet
 from tests.simulation.scaling import acts
 from tests.simulation.scaling.choosers import LOOK, LagHpa
 from tests.simulation.scaling.course import LOOK_SECONDS, Course
-from tests.simulation.scaling.loads import LOADS
+from tests.simulation.scaling.loads import LOADS, chance_of
 from tests.simulation.scaling.scenario import ScalingScenario
 
 #: Seconds after the load in which the number has to be the smallest: two windows down, and what they wait for.
@@ -55,10 +55,14 @@ class ScalingFleet(Fleet):
         return self._chance.uniform(*SLOW)
 
     @property
+    def deployment(self) -> Manifest | None:
+        """The Deployment of the workers; it must not be changed."""
+        return self.store.peek(("Deployment", NAMESPACE, NAME))
+
+    @property
     def deployed(self) -> int | None:
         """Workers that the Deployment asks for; None without one."""
-        found = self.store.peek(("Deployment", NAMESPACE, NAME))
-        return None if found is None else int(found["spec"]["replicas"])
+        return None if self.deployment is None else int(self.deployment["spec"]["replicas"])
 
     async def tell(self) -> None:
         scenario = self.scenario
@@ -91,7 +95,7 @@ class ScalingFleet(Fleet):
             self.history.write(key)
 
     async def _write(self, until: float) -> None:
-        keys, chance = self.key_names(), random.Random(f"load:{self.scenario.seed}")
+        keys, chance = self.key_names(), chance_of(self.scenario.seed)
         rate, due, slow = LOADS[self.scenario.load](chance), 0.0, 0.0
         while self.loop.now < until:
             slow = 0.998 * slow + 0.06 * chance.gauss(0, 0.15)

@@ -24,9 +24,20 @@ def _bursts(chance: random.Random) -> Callable[[float], float]:
     return lambda now: next((factor for begin, end, factor in bursts if begin <= now < end), 1.0)
 
 
-def _step(chance: random.Random) -> Callable[[float], float]:
+def chance_of(seed: int) -> random.Random:
+    """The chance from which a story's load comes."""
+    return random.Random(f"load:{seed}")
+
+
+def step_of(chance: random.Random) -> tuple[float, float]:
+    """When the load of a step begins to be high, and when it sinks."""
     begin = chance.uniform(600, 900)
-    return lambda now: 4.0 if begin <= now < begin + 1500 else 0.75
+    return begin, begin + 1500
+
+
+def _step(chance: random.Random) -> Callable[[float], float]:
+    begin, end = step_of(chance)
+    return lambda now: 4.0 if begin <= now < end else 0.75
 
 
 #: Name -> rows per second; the noise comes from the same chance.

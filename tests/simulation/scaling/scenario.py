@@ -8,7 +8,8 @@ from typing import ClassVar, Self
 
 from tests.simulation.fleet.scenario import FleetScenario
 from tests.simulation.scaling.acts import draw
-from tests.simulation.scaling.loads import LENGTH, LOADS
+from tests.simulation.scaling.loads import LENGTH, LOADS, chance_of, step_of
+from tests.simulation.scaling.lulls import AFTERWARDS, LULLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class ScalingScenario(FleetScenario):
 
     @classmethod
     def of(cls, seed: int) -> Self:
-        """The scenario of a seed: each load in turn, and four stories with faults after four without."""
+        """The scenario of a seed: each load in turn, four stories with faults after four without, and lulls apart."""
         chance = random.Random(f"scaling:{seed}")
         drawn = cls(
             seed,
@@ -42,4 +43,7 @@ class ScalingScenario(FleetScenario):
             length=LENGTH,
             load=list(LOADS)[seed % len(LOADS)],
         )
+        if lull := LULLS.get(seed % 20):
+            _, sinks = step_of(chance_of(seed))
+            return replace(drawn, load="step", acts=lull(chance, sinks), length=sinks + AFTERWARDS)
         return replace(drawn, acts=draw(chance, drawn.length)) if seed % 8 >= 4 else drawn

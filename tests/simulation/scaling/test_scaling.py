@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.scaling.loads import LOADS
+from tests.simulation.scaling.loads import LOADS, chance_of, step_of
+from tests.simulation.scaling.lulls import LULLS
 from tests.simulation.scaling.scenario import ScalingScenario
 
 ROOT = Path(__file__).parents[3]
@@ -28,6 +29,20 @@ def test_twenty_seeds_have_each_load_with_and_without_faults() -> None:
 
     assert {(each.load, bool(each.acts)) for each in drawn} == {(load, faults) for load in LOADS for faults in (0, 1)}
     assert all(ScalingScenario.from_json(each.to_json()) == each for each in drawn)
+
+
+def test_lulls_are_drawn_apart_from_the_stories_of_the_table() -> None:
+    lulls = {seed: ScalingScenario.of(seed) for seed in range(20) if seed % 20 in LULLS}
+
+    assert min(lulls) >= 8
+    assert {seed: [act.kind for act in each.acts] for seed, each in lulls.items()} == {
+        9: ["kill the operator"],
+        10: ["the cluster is slow", "edit workers", "edit workers"],
+    }
+    for seed, each in lulls.items():
+        _, sinks = step_of(chance_of(seed))
+        assert all(abs(act.at - sinks) < 300 for act in each.acts)
+        assert each.length > sinks
 
 
 @pytest.mark.long
