@@ -12,7 +12,16 @@ from ots_tunnel_operator.manifests.worker_deployment import deployment
 from ots_tunnel_operator.manifests.worker_document import config_map, worker_config
 from ots_tunnel_operator.manifests.worker_network import network_policy
 from ots_tunnel_operator.manifests.worker_spread import disruption_budget
-from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, RecordStatus, SetReplicas, TryTemplate, Wait
+from ots_tunnel_operator.plan.actions import (
+    Action,
+    ApplyObject,
+    Plan,
+    RecordStatus,
+    ScaleDown,
+    SetReplicas,
+    TryTemplate,
+    Wait,
+)
 from ots_tunnel_operator.plan.rollout import (
     asks_again,
     changes_template,
@@ -71,7 +80,9 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
     # a problem elsewhere does not end a rollout
     wait = None if completed else _wait_for_workers(world, wanted, step)
     wait, held = _rollout(world, actions, step, settings, wait)
-    told: tuple[Action, ...] = (*step.marks, *_trial(world, actions), *actions)
+    # first: what comes before the Deployment may be refused, and the workers have to go all the same
+    stopped = () if step.replicas or not assessment.deployed_replicas else (ScaleDown(),)
+    told: tuple[Action, ...] = (*step.marks, *stopped, *_trial(world, actions), *actions)
     if held is not None:
         others = tuple(one for one in actions if one.manifest["kind"] not in HELD)
         is_scaled = assessment.deployed_replicas == step.replicas

@@ -13,7 +13,7 @@ from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.loop.reconcile import Reconciler
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER, workers_name
+from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER, config_name, workers_name
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.observe.rollouts import Rollouts
 from ots_tunnel_operator.observe.trial import AGAIN_SECONDS
@@ -214,3 +214,24 @@ async def test_a_release_that_cannot_make_what_its_workers_need_keeps_nobody_wai
     del scene.kube.objects["NetworkPolicy", workers_name(NAME)]
     await scene.passes(3)
     assert scene.image == "worker:2"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("ConfigMap", config_name(NAME)), ("ServiceAccount", workers_name(NAME)), ("NetworkPolicy", workers_name(NAME))],
+)
+async def test_workers_are_stopped_by_the_number_0_although_another_object_has_the_name_of_a_child(
+    kind: str, name: str
+) -> None:
+    scene = Scene(**PLAIN)
+    scene.install("worker:1", WorkerNetwork(peers=()))
+    await scene.passes(3)
+    assert scene.kube.objects["Deployment", NAME]["spec"]["replicas"] == 2
+    scene.kube.objects[kind, name] = {"metadata": {"name": name}}
+
+    scene.ask_for(0)
+    found = await scene.passes(2)
+
+    assert scene.kube.objects["Deployment", NAME]["spec"]["replicas"] == 0
+    assert found["Degraded"] == "NameConflict"
+    assert scene.kube.objects[kind, name] == {"metadata": {"name": name}}
