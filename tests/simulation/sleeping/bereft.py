@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 AHEAD: Final = (200.0, 300.0)
 #: Seconds within which the status says that the tunnel is gone.
 TOLD_SECONDS: Final = 240.0
-REQUEST: Final = json.dumps({"token": "bereft", "form": "NewTunnel", "existingTunnel": "Delete"})
+#: Forms of a reset; of a rewind everything comes that the stream keeps, and so what nobody had read.
+FORMS: Final = ("Rewind", "NewTunnel")
 
 
 class Bereft(Resets):
@@ -77,12 +78,12 @@ class Bereft(Resets):
         await asyncio.sleep(self._chance.uniform(0.2, 2.0) * self._sleeping.scenario.peek)
 
     async def _reset_it(self) -> None:
-        fleet = self._fleet
-        fleet.story.tell("user", "gives up the tunnel: %s", REQUEST)
-        self._annotate(REQUEST)
+        fleet, form = self._fleet, FORMS[self._fleet.scenario.seed // 3 % 2]
+        fleet.story.tell("user", "asks for a reset: %s", form)
+        self._annotate(json.dumps({"token": "bereft", "form": form, "existingTunnel": "Delete"}))
         wrong = "the reset is not done: "
         await expect(fleet, self._is_done, RESETTING_SECONDS, "stuck", wrong, why=lambda: str(self._told()))
-        self._judge_loss(self._status().get("lost") or {})
+        self._judge_loss(form, self._status().get("lost") or {})
         for place in self._given_up():
             fleet.delivery.give_up(place.key, place.number)
         fleet.edit({"suspend": False})
@@ -92,11 +93,13 @@ class Bereft(Resets):
         wrong = "after the reset the object is not as it has to be: "
         await expect(fleet, lambda: not self._uncopied(), RESUMING_SECONDS, "stuck", wrong, why=self._uncopied)
 
-    def _judge_loss(self, lost: Mapping[str, Any]) -> None:
-        """Nothing was written since the tunnel was given up: what is missing now never comes."""
+    def _judge_loss(self, form: str, lost: Mapping[str, Any]) -> None:
+        """Nothing was written since the tunnel was lost: what is missing now never comes but by a rewind."""
         fleet, given_up = self._fleet, list(self._given_up())
         secret = [place for place in self._missing() if place not in given_up]
-        if secret:
+        if form == "Rewind" and lost:
+            fleet.violate("exaggerated", f"the stream keeps everything, and lost is {dict(lost)}")
+        if form != "Rewind" and secret:
             fleet.violate("secret", f"{_named(secret[0])}, never comes, and lost is {dict(lost)}")
         told = [place for place in self._delivered() if self._is_told_as_lost(place, lost)]
         if told:
