@@ -21,10 +21,10 @@ class Pauses:
         self._until: dict[str, float] = {}
 
     def ask(self, call: str, seconds: float) -> None:
-        """The API server wants a call only after so many seconds."""
+        """The API server wants a call only after so many seconds; of two pauses the longer one counts."""
         now = self._clock()
         self._until = {known: until for known, until in self._until.items() if until > now}
-        self._until[call] = now + min(seconds, LONGEST_SECONDS)
+        self._until[call] = max(self._until.get(call, 0.0), now + min(seconds, LONGEST_SECONDS))
 
     def left(self, call: str) -> float:
         """Seconds until a call may be sent."""

@@ -12,8 +12,10 @@ import pytest
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, NO_VERSION, TUNNEL, Manifest
 from tests.simulation.apiserver.api import Api
-from tests.simulation.apiserver.client import ModelCluster
+from tests.simulation.apiserver.client import Fate, ModelCluster
 from tests.simulation.apiserver.store import Store
+from tests.simulation.apiserver.watches import Watches
+from tests.simulation.apiserver.wire import Wire
 from tests.support.kube.api_server import ROOT, ApiServer, missing_program, running_api_server
 from tests.support.lacking import lack
 from tests.support.operator.objects import tunnel_object
@@ -137,6 +139,11 @@ async def status_and_finalizers(kube: Kube) -> list[Any]:
     return [[_plain(one) for one in seen], leaving, refused, gone]
 
 
+def empty_model() -> Api:
+    numbers = itertools.count()
+    return Api(Store(), lambda: 1_800_000_000.0, lambda: f"uid-{next(numbers)}")
+
+
 @pytest.mark.parametrize(
     "steps", [apply_and_take_back, two_writers, versions, first_applies, dry_runs, immutable, status_and_finalizers]
 )
@@ -147,9 +154,10 @@ async def test_same_answers(api_server: ApiServer, monkeypatch: pytest.MonkeyPat
         expected = await steps(real)
     finally:
         await real.close()
-    numbers = itertools.count()
-    model = ModelCluster(Api(Store(), lambda: 1_800_000_000.0, lambda: f"uid-{next(numbers)}"))
-    assert await steps(model) == expected
+    assert await steps(ModelCluster(empty_model())) == expected
+    api = empty_model()
+    watches = Watches(api.store, lambda: 0.0, lambda: 300.0)
+    assert await steps(Wire(api, watches, lambda request: Fate()).client()) == expected
 
 
 async def _refused(call: Any) -> tuple[int, str] | None:

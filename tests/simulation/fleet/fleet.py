@@ -24,6 +24,7 @@ from tests.simulation.cluster.kubelet import Kubelet
 from tests.simulation.fleet import tables
 from tests.simulation.fleet.acts import KINDS, Kind, happen
 from tests.simulation.fleet.claims import Claims, condition
+from tests.simulation.fleet.endings.busy import Busy
 from tests.simulation.fleet.endings.epilogues import Epilogues
 from tests.simulation.fleet.endings.exchanged import Exchanged
 from tests.simulation.fleet.endings.farewell import Farewell
@@ -387,6 +388,7 @@ class Fleet(Telling):
         await Misconfigured(self).happen()
         await Unheard(self).happen()
         await Revoked(self).happen()
+        await Busy(self).happen()
         await Upgraded(self).happen()
         await self.epilogues.keep_off()
         self.stop_controllers()

@@ -57,7 +57,8 @@ class OperatorProcess:
         self._loop = loop
         self._story = story
         self._seed = seed
-        self._cluster = cluster
+        self.cluster = cluster
+        """Makes the connection of the next process."""
         self._reports = reports
         self._failed = failed
         self._starts = 0
@@ -119,7 +120,7 @@ class OperatorProcess:
         )
         entropy = random.Random(process.chance.random())
         runtime = Runtime(settings, self.metrics, entropy=entropy, may_write=may_write)
-        cluster = self._cluster()
+        cluster = self.cluster()
         await runtime.open(cluster, session=self._reports)
         self._runtime = runtime
         role = KopfRole(runtime, cluster, lambda text: self._failed("bug", f"{process.name}: {text}"))
