@@ -356,6 +356,16 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
+class Mounting:
+    """A pod whose node has it, and has begun none of its containers: its volumes or its network are not there."""
+
+    since: float
+    """When the node got it, Unix seconds."""
+    needs: tuple[str, ...]
+    """What its volumes need, such as ConfigMap 'authorities', in the order of the volumes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pod:
     """A worker pod; `report` is None where the worker did not answer."""
 
@@ -385,6 +395,8 @@ class Pod:
     """Why its node has ended or refused it, in the node's words; empty otherwise."""
     removed_time: float | None = None
     """When that was, Unix seconds; None where that is unknown."""
+    mounting: Mounting | None = None
+    """What it needs before its containers can be made; None once that is there, or while no node has it."""
 
     @property
     def is_alive(self) -> bool:

@@ -9,6 +9,7 @@ from ots_tunnel.errors import PossibleGap
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.names import ANNOTATION_DELETION_COST, WORKER_CONTAINER
 from ots_tunnel_operator.observe.containers import removed, unscheduled, why_not_running, worker_container
+from ots_tunnel_operator.observe.mounting import mounting
 from ots_tunnel_operator.times import latest_time, parse_time
 from ots_tunnel_operator.world import Pod, ReportedGap, SparkPod
 
@@ -42,6 +43,7 @@ def worker_pod(item: Mapping[str, Any]) -> Pod:
         unscheduled=unscheduled(conditions),
         removed=words,
         removed_time=removed_time,
+        mounting=mounting(item),
     )
 
 

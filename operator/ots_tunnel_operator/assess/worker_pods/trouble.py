@@ -8,7 +8,7 @@ some pod of the object fits decides, so that two pods in trouble do not take tur
     OOMKilled             the kernel ended the worker at its memory limit
     by exit code          the worker named a cause (`exits`)
     ImagePullFailed       the kubelet cannot fetch an image, or its name is none
-    ContainerConfigError  the kubelet cannot make or start a container
+    ContainerConfigError  the kubelet cannot make or start a container, or has begun none for MOUNT_SECONDS
     PodsRefused           the API server refuses the pods, by the condition ReplicaFailure of the Deployment
     Unschedulable         no node takes a pod; the scheduler's own words
     Evicted               a node has ended or refused a pod in the last EVICTED_SECONDS, and a worker is missing
@@ -41,6 +41,8 @@ RESTARTS = 3
 MEMORY_SECONDS = 600.0
 #: Seconds for which the end of a pod by its node explains that a worker is missing.
 EVICTED_SECONDS = 600.0
+#: Seconds in which a node attaches volumes and makes a pod's network.
+MOUNT_SECONDS = 60.0
 #: The kubelet's words for an image that cannot be had.
 _IMAGES = frozenset({"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
 #: A pod in a message of the API server, whose name is another one in each try.
@@ -61,6 +63,7 @@ def find_trouble(world: World) -> Problem | None:
         _first(_named_a_cause, alive, world),
         _first(_lacks_its_image, alive, world),
         _first(_cannot_start, alive, world),
+        _first(_lacks_a_volume, alive, world),
         _refused_pods(world),
         _first(_unschedulable, alive, world),
         _first(_evicted, pods, world) if sum(pod.ready for pod in alive) < wanted else None,
@@ -107,6 +110,19 @@ def _cannot_start(pod: Pod, world: World) -> Problem | None:
         Reason.CONTAINER_CONFIG_ERROR,
         f"pod {pod.name}: a container cannot be made or started ({pod.container.waiting}: {_cause(pod)}): create what "
         f"it names, or correct spec.workers.podTemplate",
+    )
+
+
+def _lacks_a_volume(pod: Pod, world: World) -> Problem | None:
+    found = pod.mounting
+    if found is None or world.now - found.since < MOUNT_SECONDS:
+        return None
+    needs = f": one of what its volumes need may be missing ({', '.join(found.needs)})" if found.needs else ""
+    return Problem(
+        Reason.CONTAINER_CONFIG_ERROR,
+        f"pod {pod.name}: its node has it, but has begun none of its containers{needs}: `kubectl -n "
+        f"{world.resource.namespace} describe pod {pod.name}` has the node's words: create what is missing, or correct "
+        f"spec.workers.podTemplate",
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from ots_tunnel_operator.assess.worker_pods.trouble import find_trouble
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.report.conditions import notices
-from ots_tunnel_operator.world import Container, ContainerEnd, Pod, World
+from ots_tunnel_operator.world import Container, ContainerEnd, Mounting, Pod, World
 from tests.support.operator.worlds import (
     NOW,
     deployment,
@@ -35,6 +35,12 @@ NO_MAP = pod(
     ready=False,
     phase="Pending",
     container=Container("w:1", waiting="CreateContainerConfigError", cause='configmap "ca" not found'),
+)
+NO_VOLUME = pod(
+    "pod-2",
+    ready=False,
+    phase="Pending",
+    mounting=Mounting(NOW - 60, ("ConfigMap 'authorities'", "Secret 'signing'")),
 )
 NO_NODE = pod("pod-2", ready=False, phase="Pending", unscheduled="0/3 nodes are available: 3 Insufficient memory.")
 EVICTED = pod("pod-0", ready=False, phase="Failed", removed="Evicted: low on memory", removed_time=NOW - 5)
@@ -69,6 +75,7 @@ def condition(found: World, kind: str) -> tuple[str, str, str]:
         ),
         (NO_IMAGE, Reason.IMAGE_PULL_FAILED, ("'shop/w:2'", "not found", "imagePullSecrets")),
         (NO_MAP, Reason.CONTAINER_CONFIG_ERROR, ('configmap "ca" not found', "create what it names")),
+        (NO_VOLUME, Reason.CONTAINER_CONFIG_ERROR, ("ConfigMap 'authorities', Secret 'signing'", "describe pod pod-2")),
         (NO_NODE, Reason.UNSCHEDULABLE, ("0/3 nodes are available: 3 Insufficient memory.", "add nodes")),
         (EVICTED, Reason.EVICTED, ("Evicted: low on memory", "resources.requests")),
         (FAILING, Reason.WORKERS_FAILING, ("exit code 5: OSError: no", "see its log")),
@@ -206,3 +213,14 @@ def test_two_pods_in_trouble_do_not_take_turns() -> None:
 )
 def test_nothing_is_wrong(found: World) -> None:
     assert find_trouble(found) is None
+
+
+def test_volumes_may_take_a_minute() -> None:
+    assert find_trouble(of(HEALTHY, replace(NO_VOLUME, mounting=Mounting(NOW - 59, ())))) is None
+
+
+def test_a_pod_that_only_has_no_network_is_told_too() -> None:
+    found = find_trouble(of(HEALTHY, replace(NO_VOLUME, mounting=Mounting(NOW - 60, ()))))
+
+    assert found is not None
+    assert "volumes" not in found.message
