@@ -11,6 +11,7 @@ simulated network. The same seed gives the same story, byte by byte (`Outcome.di
     thread        a call in a thread, in turn with the loop; it may sleep
     process       one process: its clocks, its callbacks; killed, paused, or suspended with its machine
     network       hosts, paths, TCP with what a kernel does after its process has given up or died
+    window        answers that come in pieces, and of which a process takes no more than it reads
     disk          what survives a loss of power; processes that end in the middle of a call
     seams         the functions of the product that are replaced: opening a socket, calls in threads, callbacks of users
     service       the emulator behind the network; witnesses of every executed call
@@ -18,6 +19,7 @@ simulated network. The same seed gives the same story, byte by byte (`Outcome.di
     oracles       truth at the source (history), ledger of calls; judges of deliveries and of the workers' status
     faults        what can go wrong, as data; the table of kinds
     scenario      what a seed stands for; as JSON it is a regression file
+    endings       what users do when everything else is over
     region        puts all of it together and tells one story
     shrink        drops what a failing story does not need
     campaign      many seeds for a time

@@ -187,6 +187,13 @@ def _stale(region: Region, fault: Fault) -> None:
     region.loop.after(fault.seconds, _darken, path, region.loop.now + fault.seconds + 2 * STALE)
 
 
+def _silence(region: Region, fault: Fault) -> None:
+    """The answers to a worker stay away, and then come slowly: those of all its channels at the same time."""
+    path = region.network.path(_pod(region, fault).name, f"{SOURCE}.region")
+    path.back.dark_until = max(path.back.dark_until, region.loop.now + fault.seconds)
+    region.network.pieces_until = region.loop.now + 2 * fault.seconds
+
+
 def _darken(path: Path, until: float) -> None:
     for direction in (path.there, path.back):
         direction.dark_until = max(direction.dark_until, until)
@@ -410,6 +417,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "stranger": Kind(_stranger, 2),
     "vanish": Kind(_vanish, 3),
     "suspend channel": Kind(_suspend_channel, 1, (0.1, 1.0)),
+    "silence": Kind(_silence, 0, (0.35, 0.45)),
 }
 
 

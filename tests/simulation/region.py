@@ -21,7 +21,7 @@ from tests.simulation.faults import KINDS, Kind, happen
 from tests.simulation.machine.process import EPOCH, Process
 from tests.simulation.oracles.figures import Figures
 from tests.simulation.processors import UserCode
-from tests.simulation.scenario import Scenario
+from tests.simulation.scenario import LEAST_MEMORY_MIB, Scenario
 from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL
 from tests.simulation.telling import Telling
 from tests.simulation.worker import GRACE, Pod
@@ -49,6 +49,7 @@ class Region(Telling):
         super().__init__(seed, is_fenced=scenario.sink != "python", **service)
         self.scenario = scenario
         self.service.empty_reads = scenario.empty_reads
+        self.network.on_taken = self._judge_room
         if scenario.end:
             self.history.end = EPOCH + scenario.end
         self.chance = random.Random(f"writers:{seed}")
@@ -104,6 +105,11 @@ class Region(Telling):
         """Change every row once."""
         for key in self._keys:
             self.history.write(key)
+
+    def _judge_room(self, process: Process, count: int) -> None:
+        """A process takes so many answers at a time: with the least memory it has room for one, however large."""
+        if self.scenario.memory_mib == LEAST_MEMORY_MIB and count > 1:
+            self.violate("room", f"{process.name} takes {count} pages into memory at once, with room for one")
 
     # The story
 
@@ -174,6 +180,7 @@ class Region(Telling):
                 "checkpointIntervalSeconds": scenario.checkpoint_interval,
                 "lanesPerChannel": scenario.lanes,
                 "maxParallelChannels": scenario.max_parallel_channels,
+                "memoryBudgetBytes": scenario.memory_mib << 20,
             },
             "delivery": {
                 "batchMaxRows": scenario.batch_rows,

@@ -9,6 +9,9 @@ from typing import ClassVar, Self
 from tests.simulation.faults import KINDS, Fault, draw_faults
 from tests.simulation.replayable import Replayable
 
+#: The least memory that a document may give a worker: room for the largest page alone.
+LEAST_MEMORY_MIB = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario(Replayable):
@@ -25,6 +28,7 @@ class Scenario(Replayable):
         empty_reads: of so many reads of a stream that find records one is answered by an empty page that announces
             more; 0 means none.
         assign_interval: least seconds between two assignments of channels to clients.
+        memory_mib: bytes of records in a worker's memory, in MiB.
     """
 
     happenings: ClassVar[str] = "faults"
@@ -52,11 +56,18 @@ class Scenario(Replayable):
     drain: int = 45
     empty_reads: int = 0
     assign_interval: float = 0.0
+    memory_mib: int = 256
     faults: tuple[Fault, ...] = ()
 
     @classmethod
     def of(cls, seed: int) -> Self:
         """The scenario of a seed."""
+        told = cls.drawn(seed)
+        return _starved(told) if seed % 10 == 9 else told
+
+    @classmethod
+    def drawn(cls, seed: int) -> Self:
+        """A scenario by chance, for all kinds of stories of the data path."""
         chance = random.Random(f"scenario:{seed}")
         sink = chance.choice(("tablestore", "tablestore", "tablestore", "python"))
         interval, timeout = chance.choice(((10, 60), (10, 60), (5, 30), (5, 20)))
@@ -93,6 +104,30 @@ class Scenario(Replayable):
         count = chance.choice((3, 6, 12, 20))
         told = replace(settled, faults=draw_faults(chance, 0.75 * length, settled.timeout, count))
         return _assigned_late(told) if settled.end and random.Random(f"assigned:{seed}").random() < 0.25 else told
+
+
+def _starved(scenario: Scenario) -> Scenario:
+    """A worker with the least memory reads several channels, whose answers stay away and come together."""
+    chance = random.Random(f"starved:{scenario.seed}")
+    times = sorted(chance.uniform(10, 200) for _ in range(2))
+    return replace(
+        scenario,
+        sink="tablestore",
+        tunnel="BaseAndStream",
+        workers=1,
+        partitions=4,
+        keys=12,
+        interval=10,
+        timeout=60,
+        max_parallel_channels=0,
+        rows_per_second=0,
+        length=300.0,
+        end=0.0,
+        empty_reads=0,
+        assign_interval=0.0,
+        memory_mib=LEAST_MEMORY_MIB,
+        faults=tuple(KINDS["silence"].draw(chance, "silence", at, 60) for at in times),
+    )
 
 
 def _assigned_late(scenario: Scenario) -> Scenario:

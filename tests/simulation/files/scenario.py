@@ -31,7 +31,7 @@ class FilesScenario(Scenario):
     def of(cls, seed: int) -> Self:
         """The scenario of a seed."""
         chance = random.Random(f"files:{seed}")
-        drawn = Scenario.of(seed).to_json()
+        drawn = Scenario.drawn(seed).to_json()
         length = float(chance.choice((200, 400)))
         drawn |= {"sink": "files", "policy": "Fail", "length": length, "faults": ()}
         drawn["end"] = round(chance.choice((0.0, 0.0, 0.0, 0.5, 0.9)) * length, 1)

@@ -8,7 +8,8 @@ a process has written arrives also when the process has given up or is dead, unl
 connection (`SO_LINGER {1, 0}` before closing) or to stop trying (`TCP_USER_TIMEOUT`). A dark path back costs the
 acknowledgement only: the bytes have arrived, and the sender does not know it.
 
-What the simulation leaves out: windows, slow start, checksums, TLS. A write is delivered as a whole.
+What the simulation leaves out: windows, slow start, checksums, TLS. A write is delivered as a whole, unless answers
+come in pieces (`window`).
 
 Faults act on `Path` (dark, slow), on `Network.cut` (a reset of every connection of a process) and on
 `Network.forget` (a middlebox forgets the connections: they stay open, and nothing arrives any more).
@@ -23,11 +24,13 @@ import struct
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tests.simulation.machine.determinism import CURRENT
 from tests.simulation.machine.loop import VirtualLoop
 from tests.simulation.machine.process import Process
+from tests.simulation.machine.window import Window
 
 #: Seconds until a kernel tries again, and the longest pause between two tries.
 FIRST_RETRY, LONGEST_RETRY = 0.2, 30.0
@@ -187,6 +190,7 @@ class ClientConnection(asyncio.Transport):
             network, (path.there, path.back), process, self.server.received, self._kernel_gave_up, self.options
         )
         self.back = Flow(network, (path.back, path.there), None, self._arrived, lambda: None, SocketOptions())
+        self._window = Window(network.loop.after, partial(self._tell, self._data), partial(network.taken, process))
         #: When the last bytes were written.
         self.sent_at = 0.0
 
@@ -232,10 +236,17 @@ class ClientConnection(asyncio.Transport):
         self._protocol = protocol
 
     def pause_reading(self) -> None:
-        """What arrives is delivered nevertheless."""
+        """What arrives as a whole is delivered nevertheless, the rest of an answer in pieces is not."""
+        self._window.pause()
 
     def resume_reading(self) -> None:
         """See `pause_reading`."""
+        self._window.resume()
+
+    @property
+    def is_taking(self) -> bool:
+        """Whether the process takes an answer that comes in pieces."""
+        return self._window.is_taking
 
     def abort(self) -> None:
         """Close the socket, as asyncio does: the kernel goes on sending unless it was told to reset."""
@@ -285,6 +296,8 @@ class ClientConnection(asyncio.Transport):
             self.server.close()
         elif data is None:
             self._tell(self._ended)
+        elif self._network.loop.now < self._network.pieces_until:
+            self._window.arrive(data)
         else:
             self._tell(self._data, data)
 
@@ -361,6 +374,10 @@ class Network:
         self._paths: dict[tuple[str, str], Path] = {}
         #: Open connections, in the order of their opening.
         self.connections: dict[ClientConnection, None] = {}
+        #: Until when answers come in pieces.
+        self.pieces_until = 0.0
+        #: Called with a process that takes one more of them, and how many it takes then.
+        self.on_taken: Callable[[Process, int], None] = lambda process, count: None
 
     def path(self, machine: str, host: str) -> Path:
         """The path between a machine and a host; it is made at its first use."""
@@ -424,6 +441,10 @@ class Network:
     def of(self, process: Process) -> list[ClientConnection]:
         """The open connections of a process."""
         return [connection for connection in self.connections if connection.process is process]
+
+    def taken(self, process: Process) -> None:
+        """A process takes one more answer that comes in pieces."""
+        self.on_taken(process, sum(connection.is_taking for connection in self.of(process)))
 
     def process_died(self, process: Process, *, power: bool) -> None:
         """The kernel closes the sockets of a dead process, or is gone as well."""

@@ -36,7 +36,7 @@ class ReplicateScenario(Scenario):
     def of(cls, seed: int) -> Self:
         """The scenario of a seed."""
         chance = random.Random(f"replicate:{seed}")
-        drawn = Scenario.of(seed).to_json()
+        drawn = Scenario.drawn(seed).to_json()
         length = float(chance.choice((120, 240, 400)))
         drawn |= {
             "sink": "tablestore",
