@@ -118,7 +118,7 @@ class Reason(enum.StrEnum):
     INEFFECTIVE = "Ineffective", "A scale-up did not help and was taken back; the next one waits."
     REPLICAS_MANAGED = (
         "ReplicasManagedByAutoscaler",
-        "Another client writes the number of workers that the operator decides with autoscaling.mode Auto.",
+        "Another client writes the number of workers that the operator decides, or takes from the object.",
     )
     PEEK_FAILED = "PeekFailed", "The operator cannot look for changes itself, so that one worker stays."
     METRICS_UNAVAILABLE = "MetricsUnavailable", "The lag is not known, so that the number of workers stays."

@@ -32,7 +32,9 @@ from dataclasses import dataclass
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TunnelSpec
 from ots_tunnel_operator.assess.lag import HELD, consumable
+from ots_tunnel_operator.assess.scaling.foreign import rival_of_object
 from ots_tunnel_operator.plan.actions import MarkPod, Warn
+from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.world import Pod, Tunnel, World
 
 #: Seconds by which a look may be late: two polls.
@@ -78,6 +80,12 @@ def course(world: World, wanted: int) -> Course:
     if marks:
         return Course(asked, marks, f"{next_to_go.name} is the next to go")
     return Course(asked - 1, warning=None if is_calm else _unsettled(world))
+
+
+def rival(world: World, wanted: int) -> Warn | None:
+    """The event about another client that sets the Deployment, which is set back each time; None without one."""
+    text = rival_of_object(world, wanted)
+    return Warn(Reason.REPLICAS_MANAGED, text) if text else None
 
 
 def _unsettled(world: World) -> Warn:

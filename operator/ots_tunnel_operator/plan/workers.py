@@ -30,7 +30,7 @@ from ots_tunnel_operator.plan.rollout import (
     replaces_workers,
     waits_for_its_turn,
 )
-from ots_tunnel_operator.plan.scaling import Course, course
+from ots_tunnel_operator.plan.scaling import Course, course, rival
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world import World
@@ -93,7 +93,8 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
     if assessment.scaling.record is not None and not completed:
         # before it is carried out: an operator that dies in between carries it out after its restart
         told = (RecordStatus({"autoscaling": assessment.scaling.record}), *told)
-    return Plan(told, wait, problem or invalid, completed=completed, replicas=wanted, warning=step.warning, held=held)
+    warning = step.warning or rival(world, wanted)
+    return Plan(told, wait, problem or invalid, completed=completed, replicas=wanted, warning=warning, held=held)
 
 
 def _trial(world: World, actions: tuple[ApplyObject, ...]) -> tuple[TryTemplate, ...]:

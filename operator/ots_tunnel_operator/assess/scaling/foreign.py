@@ -1,4 +1,4 @@
-"""Who else writes the number of workers while the operator decides it. Pure."""
+"""Who else writes the number of workers. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ADVICE = "the operator decides with autoscaling.mode Auto: use either, with mod
 
 
 def foreign_writer(world: World, wanted: int) -> str:
-    """What another client has just written, and what to do; empty where no other one writes.
+    """What another client has just written while Auto decides, and what to do; empty where no other one writes.
 
     Args:
         wanted: the number of workers so far.
@@ -22,14 +22,35 @@ def foreign_writer(world: World, wanted: int) -> str:
     spec, asked = world.resource.spec, recorded(world.resource).get("specReplicas")
     if asked is not None and asked != spec.replicas:
         return f"spec.replicas was changed from {asked} to {spec.replicas}, which has no effect: {_ADVICE}"
-    deployment = world.deployment
-    if deployment is None or int(deployment["spec"].get("replicas", 1)) == wanted:
+    found, others = world.deployment, _others(world, wanted)
+    if found is None or not others:
         return ""
-    others = sorted(set(_writers(deployment)) - {FIELD_MANAGER})
-    if not others:
+    number = found["spec"].get("replicas", 1)
+    return f"{others} set the replicas of the workers' Deployment to {number} instead of {wanted}: {_ADVICE}"
+
+
+def rival_of_object(world: World, wanted: int) -> str:
+    """Who writes the replicas of the Deployment while the object has the number, and what to do; empty without one.
+
+    The message has nothing of what it wrote: it would be another event each time.
+
+    Args:
+        wanted: the number of workers by the object.
+    """
+    others = _others(world, wanted) if wanted and world.resource.spec.scaling_mode != "Auto" else ""
+    return others and (
+        f"{others} sets the replicas of the workers' Deployment, and the operator sets them back to {wanted}, the "
+        f"number of the object: let an autoscaler scale TablestoreTunnel {world.resource.name!r}, and not its "
+        f"Deployment"
+    )
+
+
+def _others(world: World, wanted: int) -> str:
+    """The clients that have set the Deployment to another number than wanted; empty without any."""
+    found = world.deployment
+    if found is None or int(found["spec"].get("replicas", 1)) == wanted:
         return ""
-    found = deployment["spec"].get("replicas", 1)
-    return f"{', '.join(others)} set the replicas of the workers' Deployment to {found} instead of {wanted}: {_ADVICE}"
+    return ", ".join(sorted(set(_writers(found)) - {FIELD_MANAGER}))
 
 
 def _writers(deployment: Mapping[str, Any]) -> Iterator[str]:

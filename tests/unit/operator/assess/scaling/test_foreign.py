@@ -11,7 +11,7 @@ from ots_tunnel_operator.assess.scaling.foreign import foreign_writer
 from ots_tunnel_operator.names import FIELD_MANAGER
 from ots_tunnel_operator.world import World
 from tests.support.operator.scaled_worlds import by_auto, scaled
-from tests.support.operator.worlds import deployment
+from tests.support.operator.worlds import deployment, planned
 
 
 def owned(*managers: dict[str, Any], replicas: int = 5) -> World:
@@ -56,3 +56,30 @@ def test_a_client_without_a_name_is_told() -> None:
 )
 def test_nobody_else(found: World) -> None:
     assert foreign_writer(found, 2) == ""
+
+
+@pytest.mark.parametrize("mode", ["Disabled", "Advise"])
+@pytest.mark.parametrize("replicas", [1, 5])
+def test_a_client_that_scales_the_deployment_of_an_object_without_auto_is_told(mode: str, replicas: int) -> None:
+    children = owned(manager("kube-controller-manager"), replicas=replicas).children
+    warning = planned(replace(scaled(mode), children=children)).warning
+
+    assert warning is not None
+    assert warning.reason == "ReplicasManagedByAutoscaler"
+    # no figure that moves: one event for as long as both write
+    assert warning.message == (
+        "kube-controller-manager sets the replicas of the workers' Deployment, and the operator sets them back to 2, "
+        "the number of the object: let an autoscaler scale TablestoreTunnel 'flights-copy', and not its Deployment"
+    )
+
+
+def test_a_number_of_the_object_that_is_on_its_way_warns_of_nobody() -> None:
+    found = replace(scaled("Disabled"), children=owned(manager(FIELD_MANAGER)).children)
+
+    assert planned(found).warning is None
+
+
+def test_nobody_is_warned_of_while_the_last_workers_go() -> None:
+    found = replace(scaled("Disabled", replicas=0, workers=2), children=owned(manager("kubectl")).children)
+
+    assert planned(found).warning is None
