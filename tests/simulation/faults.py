@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ots_emulator.refusal import Refusal
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.model import ChannelStatus
-from tests.simulation.machine.network import Direction, Path
+from tests.simulation.machine.network import LONGEST_RETRY, Direction, Path
 from tests.simulation.oracles.delivery import WIRE_SECONDS
 from tests.simulation.service import COPY, SOURCE, TABLE, TUNNEL, Gateway
 
@@ -253,6 +253,16 @@ def _frozen(region: Region, fault: Fault) -> None:
     region.loop.after(0.6 * _deadline(region), act, region, fault)
 
 
+def _stopped(region: Region, fault: Fault) -> None:
+    """A path falls dark, and a worker with something to write is stopped: for longer than kernels pause in between."""
+    fault = replace(fault, target=_with_channels(region, fault.target))
+    path = region.network.path(_pod(region, fault).name, f"{COPY}.region")
+    path.there.dark_until = max(path.there.dark_until, region.loop.now + fault.seconds)
+    region.loop.after(0.3 * _deadline(region), region.write_each_key)
+    longer = replace(fault, seconds=fault.seconds + LONGEST_RETRY)
+    region.loop.after(0.6 * _deadline(region), _pause, region, longer)
+
+
 def _cut(region: Region, fault: Fault) -> None:
     process = _pod(region, fault).process
     if process is not None:
@@ -417,6 +427,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "stranger": Kind(_stranger, 2),
     "vanish": Kind(_vanish, 3),
     "suspend channel": Kind(_suspend_channel, 1, (0.1, 1.0)),
+    "stopped": Kind(_stopped, 0, (1.6, 2.2)),
     "silence": Kind(_silence, 0, (0.35, 0.45)),
 }
 

@@ -63,6 +63,8 @@ class Scenario(Replayable):
     def of(cls, seed: int) -> Self:
         """The scenario of a seed."""
         told = cls.drawn(seed)
+        if seed % 20 == 5:
+            return _stopped(told)
         return _starved(told) if seed % 10 == 9 else told
 
     @classmethod
@@ -104,6 +106,14 @@ class Scenario(Replayable):
         count = chance.choice((3, 6, 12, 20))
         told = replace(settled, faults=draw_faults(chance, 0.75 * length, settled.timeout, count))
         return _assigned_late(told) if settled.end and random.Random(f"assigned:{seed}").random() < 0.25 else told
+
+
+def _stopped(scenario: Scenario) -> Scenario:
+    """Workers are stopped with rows on their way, until others have their channels and the way is free again."""
+    chance = random.Random(f"stopped:{scenario.seed}")
+    workers = {"workers": 2, "partitions": 4, "interval": 5, "timeout": 30, "max_parallel_channels": 0}
+    faults = tuple(KINDS["stopped"].draw(chance, "stopped", at, 30) for at in (30.0, 180.0))
+    return replace(scenario, sink="tablestore", length=400.0, end=0.0, empty_reads=0, faults=faults, **workers)
 
 
 def _starved(scenario: Scenario) -> Scenario:
