@@ -90,6 +90,12 @@ class OperatorProcess:
         process, metrics = self.process, self.metrics
         return 0.0 if process is None or metrics is None else float(process.run(metrics.oldest_pass))
 
+    def shown(self, uid: str) -> int:
+        """The version of an object that the operator's page for people shows now; 0 where it shows none."""
+        served = () if self._runtime is None else self._runtime.served()
+        versions = (body["metadata"]["resourceVersion"] for body, _ in served if body["metadata"]["uid"] == uid)
+        return max(map(int, versions), default=0)
+
     def kill(self, away: float | None) -> None:
         """Kill the leader; another one leads after `away` seconds, or never."""
         process, self.process, self._runtime = self.process, None, None

@@ -1,9 +1,12 @@
 """Something between the operator and the API server takes every watch, and cuts it before it has delivered a word.
 
-In every tenth story without an end time, for minutes, while a user goes on editing the object:
+In every tenth story without an end time, for minutes, while a user goes on editing the object; after that watches last,
+and what they deliver is late:
 
 unheard     an edit is carried out, and the status tells of the workers that there are: what no watch says, a list tells
 outdated    what was decided from a copy that nobody has told of an edit is refused, and not sent again (`outdated`)
+backwards   the operator's page never shows the object as it was before what the page has shown already: an event may be
+            overtaken by the answer to a write
 """
 
 from __future__ import annotations
@@ -30,6 +33,8 @@ TOLD_SECONDS = 120.0
 EDITING_SECONDS, EDIT_SECONDS = 20.0, (0.05, 0.6)
 #: Seconds in which the last edit is seen.
 SEEN_SECONDS = 60.0
+#: Seconds for which events are late, and between two looks at the page, some of which follow an edit.
+LATE_SECONDS, PAGE_SECONDS, EDIT_CHANCE = 40.0, 0.1, 0.1
 
 
 class Unheard:
@@ -38,6 +43,7 @@ class Unheard:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._chance = random.Random(f"unheard:{fleet.scenario.seed}")
+        self._edits = 0
 
     async def happen(self) -> None:
         """Cut them for minutes, by the seed."""
@@ -53,7 +59,8 @@ class Unheard:
         await self._scale()
         await self._edit()
         fleet.watches.cut_after = None
-        fleet.story.tell("region", "watches last")
+        fleet.story.tell("region", "watches last, and are late")
+        await self._overtake()
         fleet.user("DELETE", OBJECT)
         await fleet.epilogues.gone()
 
@@ -72,10 +79,9 @@ class Unheard:
 
     async def _edit(self) -> None:
         """A user edits again and again."""
-        fleet, number, until = self._fleet, 0, self._fleet.loop.now + EDITING_SECONDS
+        fleet, until = self._fleet, self._fleet.loop.now + EDITING_SECONDS
         while fleet.loop.now < until:
-            number += 1
-            fleet.edit({"monitoring": {"lagDegradedSeconds": 600 + number}})
+            self._change()
             await asyncio.sleep(self._chance.uniform(*EDIT_SECONDS))
 
         def is_seen() -> bool:
@@ -83,3 +89,21 @@ class Unheard:
             return (found.get("status") or {}).get("observedGeneration") == found["metadata"]["generation"]
 
         await expect(fleet, is_seen, SEEN_SECONDS, "unheard", "while every watch is cut, an edit is not seen")
+
+    async def _overtake(self) -> None:
+        """A user edits, and looks at the page, while events are late."""
+        fleet, until, shown = self._fleet, self._fleet.loop.now + LATE_SECONDS, 0
+        fleet.late_events_until = until
+        fleet.disturb(until)
+        while fleet.loop.now < until:
+            if self._chance.random() < EDIT_CHANCE:
+                self._change()
+            await asyncio.sleep(PAGE_SECONDS)
+            before, shown = shown, fleet.operator.shown((fleet.stored() or {})["metadata"]["uid"])
+            if shown < before:
+                fleet.violate("backwards", f"the page shows version {shown} of the object, and showed {before} before")
+
+    def _change(self) -> None:
+        """An edit of the user."""
+        self._edits += 1
+        self._fleet.edit({"monitoring": {"lagDegradedSeconds": 600 + self._edits}})
