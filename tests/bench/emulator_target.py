@@ -31,13 +31,13 @@ class Goal:
         return self.ours >= self.goal if self.at_least else self.ours <= self.goal
 
     def document(self) -> dict[str, Any]:
-        """The entry in `bench.json`; without a peer, `ratio` is our value divided by the goal."""
+        """The entry in `bench.json`; without a peer, `ratio` is our value divided by the goal, None where that is 0."""
         return {
             "name": self.name,
             "ours": round(self.ours, 3),
             "peer": None,
             "unit": self.unit,
-            "ratio": None if self.goal is None else round(self.ours / self.goal, 3),
+            "ratio": round(self.ours / self.goal, 3) if self.goal else None,
             "goal": self.goal,
             "met": self.met,
         }

@@ -34,6 +34,12 @@ def test_figures_of_an_earlier_run_are_replaced(tmp_path: Path) -> None:
     ]
 
 
+def test_a_goal_of_nothing_has_no_ratio() -> None:
+    document = Goal("writes", 0, 0, "writes", at_least=False).document()
+
+    assert (document["ratio"], document["met"]) == (None, True)
+
+
 @pytest.mark.parametrize("version_ms", [None, 1_700_000_000_000])
 def test_rows_have_their_size_and_distinct_keys(version_ms: int | None) -> None:
     rows = [row_of(number, version_ms=version_ms) for number in range(401)]
