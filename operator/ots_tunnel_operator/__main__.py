@@ -163,7 +163,12 @@ def main() -> None:
     show_default=True,
     help="Objects whose workers may be replaced at once because this release has another worker image or pod template.",
 )
-@click.option("--http-host", default="0.0.0.0", show_default=True, help="Address of the server of probes and metrics.")
+@click.option(
+    "--http-host",
+    default="0.0.0.0",
+    show_default=True,
+    help="Address of the server of probes and metrics; 0.0.0.0 is every address, IPv6 included.",
+)
 @click.option(
     "--http-port",
     type=click.IntRange(0, 65535),

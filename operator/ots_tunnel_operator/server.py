@@ -14,6 +14,7 @@ from typing import Self
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from ots_tunnel.listening import listening_socket
 from ots_tunnel_operator.metrics import OperatorMetrics
 
 #: Seconds that the event loop may stand still before /livez fails.
@@ -73,6 +74,17 @@ class Health:
         return f"no pass has observed its object for {failing:.0f} s" if failing > PASS_SECONDS else ""
 
 
+class EveryAddressServer(ThreadingHTTPServer):
+    """A server that listens on one address, or on all of the pod's with 0.0.0.0 (`ots_tunnel.listening`)."""
+
+    def server_bind(self) -> None:
+        """Listen on the address that the server was made with."""
+        host, port = str(self.server_address[0]), int(self.server_address[1])
+        self.socket.close()
+        self.socket = listening_socket(host, port)
+        self.server_address = self.socket.getsockname()
+
+
 class ServingThread:
     """Context manager that runs an HTTP server in a thread of its own."""
 
@@ -99,7 +111,7 @@ class HealthServer(ServingThread):
     """Context manager that serves `Health`; port 0 selects a free port."""
 
     def __init__(self, health: Health, host: str, port: int) -> None:
-        server = ThreadingHTTPServer((host, port), _handler(health))
+        server = EveryAddressServer((host, port), _handler(health))
         server.daemon_threads = True
         super().__init__(server, "health")
 

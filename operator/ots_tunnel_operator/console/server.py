@@ -11,13 +11,13 @@ import ipaddress
 import json
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from ots_tunnel_operator.console.console import Console, StandsStill
-from ots_tunnel_operator.server import ServingThread
+from ots_tunnel_operator.server import EveryAddressServer, ServingThread
 
 #: Requests that are answered at once; a further connection is closed, so that readers cannot use up the process.
 MOST_REQUESTS = 16
@@ -59,7 +59,7 @@ class ConsoleServer(ServingThread):
         console.port = self.port
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(EveryAddressServer):
     """A server with a thread for each request, up to a number."""
 
     daemon_threads = True

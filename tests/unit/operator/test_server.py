@@ -111,3 +111,13 @@ def test_metrics_and_nothing_else(get: Get) -> None:
     assert status == 200
     assert "# HELP" in text
     assert get("/") == (404, "not found")
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IP version 6")
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+def test_a_probe_is_answered_at_either_address_of_the_pod(health: Health, host: str) -> None:
+    with (
+        HealthServer(health, "0.0.0.0", 0) as server,
+        urllib.request.urlopen(f"http://{host}:{server.port}/livez", timeout=10) as answer,
+    ):
+        assert answer.status == 200

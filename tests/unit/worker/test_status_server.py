@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import pytest
 
@@ -35,12 +36,12 @@ def test_which_request_gets_which_page(request_line: str, status: int, body: byt
     assert found == body
 
 
-def status_server(port: int = 0) -> StatusServer:
-    return StatusServer(WorkerStatus(TunnelId("t"), "tag", WorkerMetrics("t")), "127.0.0.1", port)
+def status_server(port: int = 0, host: str = "127.0.0.1") -> StatusServer:
+    return StatusServer(WorkerStatus(TunnelId("t"), "tag", WorkerMetrics("t")), host, port)
 
 
-async def ask(server: StatusServer, message: bytes) -> bytes:
-    reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
+async def ask(server: StatusServer, message: bytes, host: str = "127.0.0.1") -> bytes:
+    reader, writer = await asyncio.open_connection(host, int(server.url.rpartition(":")[2]))
     writer.write(message)
     async with asyncio.timeout(5):
         answer = await reader.read()
@@ -54,6 +55,13 @@ async def test_answers_over_a_socket() -> None:
         assert b"\r\n\r\nok\n" in await ask(server, b"GET /healthz HTTP/1.1\r\n\r\n")
         assert b"503 Service Unavailable" in await ask(server, b"GET /readyz HTTP/1.1\r\n\r\n")
         assert b"ots_tunnel_" in await ask(server, b"GET /metrics HTTP/1.1\r\n\r\n")
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IP version 6")
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+async def test_a_probe_is_answered_at_either_address_of_the_pod(host: str) -> None:
+    async with status_server(host="0.0.0.0") as server:
+        assert b"\r\n\r\nok\n" in await ask(server, b"GET /healthz HTTP/1.1\r\n\r\n", host)
 
 
 async def test_an_endless_request_is_cut() -> None:

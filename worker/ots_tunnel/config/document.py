@@ -22,7 +22,7 @@ class HttpConfig(ConfigModel):
     """Address of the server for metrics, health and the channel list."""
 
     host: Name = "127.0.0.1"
-    """Address to listen on; the operator renders 0.0.0.0 for the pod's own network."""
+    """Address to listen on. The operator renders 0.0.0.0 for the pod's own network: every address, IPv6 included."""
     port: int = Field(default=8080, ge=0, le=65535)
     """Port; 0 selects a free one."""
 

@@ -18,6 +18,7 @@ from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.listening import listening_socket
 from ots_tunnel.worker.status.gauges import StatusCollector
 from ots_tunnel.worker.status.worker_status import WorkerStatus
 
@@ -92,9 +93,10 @@ class StatusServer:
         """
         self._status.metrics.registry.register(StatusCollector(self._status))
         try:
-            self._server = await asyncio.start_server(self._answer, self._host, self._port, limit=REQUEST_LIMIT)
+            listening = listening_socket(self._host, self._port)
         except OSError as error:
             raise ConfigError(f"http.port {self._port} on {self._host}: {error.strerror}") from error
+        self._server = await asyncio.start_server(self._answer, sock=listening, limit=REQUEST_LIMIT)
         host, port = self._server.sockets[0].getsockname()[:2]
         self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         return self
