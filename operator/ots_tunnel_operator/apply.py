@@ -46,7 +46,7 @@ from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.removal import Removal
 from ots_tunnel_operator.reset.record import State
 from ots_tunnel_operator.status_write import StatusOutdated, dropped_fields, write_status
-from ots_tunnel_operator.world import Resource
+from ots_tunnel_operator.world.resource import Resource
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from typing import Any
 from ots_tunnel_operator.api.identity import TunnelIdentity, identity_of
 from ots_tunnel_operator.api.secrets import SECRET_REFERENCES
 from ots_tunnel_operator.times import parse_time
-from ots_tunnel_operator.world import Competitor
+from ots_tunnel_operator.world.world import Competitor
 
 Place = tuple[str, str]
 """Namespace and name of an object."""

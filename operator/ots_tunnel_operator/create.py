@@ -21,7 +21,7 @@ from ots_tunnel_operator.loop_cache import LoopCache, Side
 from ots_tunnel_operator.plan.actions import CreateTunnel, EnsureDestination
 from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.status_write import StatusOutdated, write_status
-from ots_tunnel_operator.world import Resource
+from ots_tunnel_operator.world.resource import Resource
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,8 @@ from ots_tunnel_operator.instance import Instance, InstancePool
 from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.turns.passes import PassTurn
 from ots_tunnel_operator.turns.queue import Patience
-from ots_tunnel_operator.world import KeptReport, Peek, Table, Tunnel
+from ots_tunnel_operator.world.report import KeptReport
+from ots_tunnel_operator.world.service import Peek, Table, Tunnel
 
 
 @dataclass(slots=True)

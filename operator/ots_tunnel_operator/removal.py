@@ -12,7 +12,7 @@ from ots_tunnel_operator.diagnosis import Place, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
-from ots_tunnel_operator.world import Resource
+from ots_tunnel_operator.world.resource import Resource
 
 logger = logging.getLogger(__name__)
 

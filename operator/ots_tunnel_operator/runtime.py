@@ -27,7 +27,8 @@ from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.observe.rollouts import Rollouts
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.world import Competitor, Resource, RolloutTurn
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.world import Competitor, RolloutTurn
 
 logger = logging.getLogger(__name__)
 

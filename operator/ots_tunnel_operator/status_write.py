@@ -13,7 +13,7 @@ from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import TUNNEL
 from ots_tunnel_operator.loop_cache import LoopCache
-from ots_tunnel_operator.world import Named
+from ots_tunnel_operator.world.resource import Named
 
 
 class StatusOutdated(Exception):

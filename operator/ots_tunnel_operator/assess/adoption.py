@@ -20,7 +20,9 @@ from ots_tunnel_operator.assess.verdict import was_behind
 from ots_tunnel_operator.manifests.snapshot_document import destination_text
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Missing, Table, Tunnel, World
+from ots_tunnel_operator.world.absence import Missing
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -17,7 +17,8 @@ from ots_tunnel_operator.assess.scaling.scaling import Scaling, assess_scaling, 
 from ots_tunnel_operator.assess.snapshot import Snapshot, assess_snapshot
 from ots_tunnel_operator.assess.worker_pods.trouble import find_trouble
 from ots_tunnel_operator.reasons import Problem
-from ots_tunnel_operator.world import Tunnel, World
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 
 
 @dataclass(frozen=True, slots=True)

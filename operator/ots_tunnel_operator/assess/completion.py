@@ -61,7 +61,10 @@ import math
 from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Stage, TunnelDescription
 from ots_tunnel_operator.assess.lag import HELD, is_initialised
 from ots_tunnel_operator.assess.scaling.record import wanted_workers
-from ots_tunnel_operator.world import Pod, Tunnel, WorkerChannel, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.report import WorkerChannel
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 
 #: Seconds by which a time in a report may be early: workers cut their times to milliseconds.
 REPORT_PRECISION = 0.001

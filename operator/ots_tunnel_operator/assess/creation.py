@@ -24,7 +24,9 @@ from ots_tunnel.endpoint import region_of
 from ots_tunnel.model import TunnelInfo
 from ots_tunnel_operator.assess.lag import NANOSECONDS
 from ots_tunnel_operator.times import exact_timestamp, parse_time, timestamp
-from ots_tunnel_operator.world import Missing, Table, Tunnel, World
+from ots_tunnel_operator.world.absence import Missing
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 
 #: Longest time of a creating call, seconds; a new table answers after up to a minute (docs/data-plane.md 2.4).
 CREATE_SECONDS = 150.0

@@ -11,7 +11,7 @@ from ots_tunnel_operator.assess.progress import find_idle_copy, find_standstill,
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import World
+from ots_tunnel_operator.world.world import World
 
 #: Seconds for which a write fails before the sink is blamed: a single failure passes by itself.
 FAILING_SECONDS = 60.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.spark_state import AppState
-from ots_tunnel_operator.world import World
+from ots_tunnel_operator.world.world import World
 
 
 def draining(world: World, snapshot: Snapshot) -> str:

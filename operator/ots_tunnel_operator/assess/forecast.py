@@ -13,7 +13,8 @@ from ots_tunnel_operator.assess.lag import NANOSECONDS, Lag, base_progress, roun
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.times import parse_time
-from ots_tunnel_operator.world import Table, Tunnel, World
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 
 #: Highest percentage shown; beyond 100 changes are lost, and the excess tells nothing more.
 MAX_PERCENT = 1000

@@ -38,7 +38,11 @@ from ots_tunnel_operator.assess.lag import HELD, is_initialised
 from ots_tunnel_operator.assess.read_mark import ReadMark
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import parse_time, timestamp
-from ots_tunnel_operator.world import Pod, ReportedGap, Resource, Table, Tunnel, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.report import ReportedGap
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 
 #: The end of a gap that is still growing is rounded up to this many seconds.
 _ROUNDED_TO = 3600.0

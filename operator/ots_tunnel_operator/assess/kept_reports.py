@@ -24,7 +24,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ots_tunnel_operator.assess.lag import HELD
-from ots_tunnel_operator.world import Pod, Tunnel, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 
 
 def shown(world: World) -> World:

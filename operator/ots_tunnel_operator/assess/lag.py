@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Stage, TunnelDescription
-from ots_tunnel_operator.world import Peek, Pod, WorkerChannel
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.report import WorkerChannel
+from ots_tunnel_operator.world.service import Peek
 
 NANOSECONDS = 1_000_000_000
 

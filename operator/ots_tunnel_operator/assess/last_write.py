@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from ots_tunnel.snapshot.record import CUT_OFF_SECONDS, SnapshotProgress
 from ots_tunnel_operator.assess.spark_state import Application
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import SparkPod
+from ots_tunnel_operator.world.pod import SparkPod
 
 #: Seconds after the start of a copy within which its first application is created; no task runs as early as that.
 FIRST_SECONDS = 10.0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ots_tunnel_operator.reasons import UNOBSERVED, Problem
-from ots_tunnel_operator.world import Failure, World
+from ots_tunnel_operator.world.absence import Failure
+from ots_tunnel_operator.world.world import World
 
 
 def find_unobserved(world: World) -> Problem | None:

@@ -22,7 +22,10 @@ from ots_tunnel_operator.manifests.invalid_spec import find_invalid_spec
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.reset.facts import Found
 from ots_tunnel_operator.reset.record import running
-from ots_tunnel_operator.world import Failure, Missing, Resource, Table, Tunnel, World
+from ots_tunnel_operator.world.absence import Failure, Missing
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 
 
 def find_problem(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Problem | None:

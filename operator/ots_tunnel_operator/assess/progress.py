@@ -42,7 +42,9 @@ from ots_tunnel_operator.assess.scaling.record import wanted_workers
 from ots_tunnel_operator.assess.snapshot import SPLIT_DEADLINE, Snapshot
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import Pod, Tunnel, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 
 #: Seconds without movement from which on a channel is judged; more than a heartbeat timeout of the default settings.
 PROGRESS_SECONDS = 120.0

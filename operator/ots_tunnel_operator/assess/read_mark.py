@@ -37,7 +37,9 @@ from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Token, Tun
 from ots_tunnel.protocol.possible_gap import ended_channels, read_until
 from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.times import parse_time, timestamp
-from ots_tunnel_operator.world import Pod, Table, Tunnel, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 
 #: Share of the retention by which a mark is later than what is known without it.
 _NEWS = 0.1

@@ -58,7 +58,8 @@ from ots_tunnel_operator.assess.snapshot_state import PROBLEMS, WHILE_COPYING, S
 from ots_tunnel_operator.assess.spark_state import Application, AppState, read_application
 from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.times import parse_time
-from ots_tunnel_operator.world import Tunnel, World
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 
 #: Value of status.snapshot.state once completion is recorded.
 COMPLETED = "Completed"

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import Resource
+from ots_tunnel_operator.world.resource import Resource
 
 #: Longest message of a record, characters.
 MAX_MESSAGE = 1024

@@ -17,7 +17,7 @@ from ots_tunnel_operator.plugin.fleet import lag_style
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.report import HELD, HeldChannel
 from ots_tunnel_operator.plugin.text.ids import shortest
-from ots_tunnel_operator.world import WorkerReport
+from ots_tunnel_operator.world.report import WorkerReport
 
 #: Channels that are listed, those with the largest lag; the rest is counted.
 LISTED = 500

@@ -9,7 +9,7 @@ from typing import Any, Self
 from ots_tunnel.model import ChannelInfo
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.plugin.ott import Ott
-from ots_tunnel_operator.world import KeptReport
+from ots_tunnel_operator.world.report import KeptReport
 
 #: Namespace and name.
 Place = tuple[str, str]

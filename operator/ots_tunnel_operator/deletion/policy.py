@@ -23,7 +23,8 @@ from ots_tunnel_operator.manifests.children import is_child, is_owned
 from ots_tunnel_operator.observe.access_key import read_credentials
 from ots_tunnel_operator.observe.pods import worker_pod
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.world import Failure, Resource
+from ots_tunnel_operator.world.absence import Failure
+from ots_tunnel_operator.world.resource import Resource
 
 #: Finalizer of Kubernetes on an object whose children are to outlive it.
 ORPHANS = "orphan"

@@ -13,7 +13,7 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.deletion.obstacles import Obstacle
 from ots_tunnel_operator.times import parse_time
-from ots_tunnel_operator.world import Resource
+from ots_tunnel_operator.world.resource import Resource
 
 #: Grace period of a worker's pod where the spec names none, seconds.
 GRACE_SECONDS = 60

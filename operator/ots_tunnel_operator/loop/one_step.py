@@ -28,7 +28,8 @@ from ots_tunnel_operator.report.conditions import Notice, record_notices
 from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.status_write import StatusOutdated
-from ots_tunnel_operator.world import Competitor, Resource, World
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.world import Competitor, World
 
 logger = logging.getLogger(__name__)
 

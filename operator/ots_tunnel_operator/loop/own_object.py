@@ -12,7 +12,7 @@ from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import TUNNEL, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.status_write import StatusOutdated
-from ots_tunnel_operator.world import Resource
+from ots_tunnel_operator.world.resource import Resource
 
 
 class OwnObject:

@@ -51,7 +51,8 @@ from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.status_write import StatusOutdated
 from ots_tunnel_operator.turns.passes import PassTurn
-from ots_tunnel_operator.world import Competitor, Reference, Resource
+from ots_tunnel_operator.world.resource import Reference, Resource
+from ots_tunnel_operator.world.world import Competitor
 
 #: Most steps of one pass; a new object needs five.
 MAX_STEPS = 12

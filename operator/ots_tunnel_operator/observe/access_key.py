@@ -9,7 +9,7 @@ from ots_tunnel.model import Credentials
 from ots_tunnel_operator.api.secrets import ACCESS_KEY, SecretUse
 from ots_tunnel_operator.diagnosis import Place
 from ots_tunnel_operator.observe.secret_keys import read_keys
-from ots_tunnel_operator.world import Failure
+from ots_tunnel_operator.world.absence import Failure
 
 
 def read_credentials(secret: Mapping[str, Any] | None, name: str, place: Place) -> Credentials | Failure:

@@ -15,7 +15,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ots_tunnel_operator import names
-from ots_tunnel_operator.world import Pod, Resource, Tunnel, WorkerReport, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.report import WorkerReport
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 
 
 def with_own_reports(pods: tuple[Pod, ...], resource: Resource) -> tuple[Pod, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 from ots_tunnel_operator import names
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.times import parse_time
-from ots_tunnel_operator.world import Container, ContainerEnd
+from ots_tunnel_operator.world.pod import Container, ContainerEnd
 
 #: What containers wait for in any start: no finding.
 _USUAL = frozenset({"", "ContainerCreating", "PodInitializing"})

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ots_tunnel_operator.times import parse_time
-from ots_tunnel_operator.world import Mounting
+from ots_tunnel_operator.world.pod import Mounting
 
 #: Source of a volume, or of a part of a projected one -> the kind that it names and the fields that may have the name.
 _SOURCES: Mapping[str, tuple[str, tuple[str, ...]]] = {

@@ -29,7 +29,9 @@ from ots_tunnel_operator.observe.tunnel import TunnelObserver
 from ots_tunnel_operator.observe.worker_secrets import observe_worker_secrets
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.turns.queue import Patience
-from ots_tunnel_operator.world import Competitor, Pod, Resource, RolloutTurn, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.world import Competitor, RolloutTurn, World
 
 
 class Observer:

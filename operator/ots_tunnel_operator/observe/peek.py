@@ -21,7 +21,8 @@ from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.turns.queue import NoTurn, Patience
-from ots_tunnel_operator.world import Peek, Tunnel, World
+from ots_tunnel_operator.world.service import Peek, Tunnel
+from ots_tunnel_operator.world.world import World
 
 #: Seconds of one pass for such looks; the channels that are left are those of the next one.
 PASS_SECONDS = 5.0

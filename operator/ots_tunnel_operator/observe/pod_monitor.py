@@ -18,7 +18,9 @@ from ots_tunnel_operator.kube.cluster import Reader
 from ots_tunnel_operator.kube.kinds import POD_MONITOR
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_child
-from ots_tunnel_operator.world import Failure, Missing, Resource, Unread, World
+from ots_tunnel_operator.world.absence import Failure, Missing, Unread
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.world import World
 
 #: Seconds after which a refused apply or deletion is tried again.
 AGAIN_SECONDS = 300.0

@@ -11,7 +11,8 @@ from ots_tunnel_operator.names import ANNOTATION_DELETION_COST, WORKER_CONTAINER
 from ots_tunnel_operator.observe.containers import removed, unscheduled, why_not_running, worker_container
 from ots_tunnel_operator.observe.mounting import mounting
 from ots_tunnel_operator.times import latest_time, parse_time
-from ots_tunnel_operator.world import Pod, ReportedGap, SparkPod
+from ots_tunnel_operator.world.pod import Pod, SparkPod
+from ots_tunnel_operator.world.report import ReportedGap
 
 #: Label by which Spark tells driver and executors apart.
 SPARK_ROLE = "spark-role"

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.containers import PULL, why_not_running
-from ots_tunnel_operator.world import Pod
+from ots_tunnel_operator.world.pod import Pod
 
 
 def with_known_causes(pods: Sequence[Pod], cache: LoopCache) -> list[Pod]:

@@ -13,7 +13,8 @@ from typing import Any
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.world import Resource, RolloutTurn
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.world import RolloutTurn
 
 
 @dataclass(frozen=True, slots=True)

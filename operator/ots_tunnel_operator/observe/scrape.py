@@ -13,7 +13,9 @@ import aiohttp
 from ots_tunnel_operator import names
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.times import parse_time
-from ots_tunnel_operator.world import Pod, RefusedCount, ReportedGap, Resource, SinkContact, WorkerChannel, WorkerReport
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.report import RefusedCount, ReportedGap, SinkContact, WorkerChannel, WorkerReport
+from ots_tunnel_operator.world.resource import Resource
 
 logger = logging.getLogger(__name__)
 

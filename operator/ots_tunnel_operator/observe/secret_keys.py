@@ -9,7 +9,7 @@ from typing import Any
 
 from ots_tunnel_operator.api.secrets import SecretUse
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import Failure
+from ots_tunnel_operator.world.absence import Failure
 
 
 def read_keys(secret: Mapping[str, Any] | None, use: SecretUse) -> Mapping[str, str] | Failure:

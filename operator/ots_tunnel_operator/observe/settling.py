@@ -16,7 +16,8 @@ from ots_tunnel.model import ChannelStatus
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import consumable, is_initialised, orphaned
 from ots_tunnel_operator.loop_cache import LoopCache
-from ots_tunnel_operator.world import Settling, Tunnel, World
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import Settling, World
 
 #: A channel in such a state has left one worker and is not with the next one yet.
 ON_ITS_WAY = (ChannelStatus.CLOSING, ChannelStatus.CLOSE)

@@ -26,7 +26,9 @@ from ots_tunnel_operator.observe.access_key import read_credentials
 from ots_tunnel_operator.reset.record import asked, running
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.turns.queue import NoTurn, Patience
-from ots_tunnel_operator.world import Failure, Missing, Table, Unread, World
+from ots_tunnel_operator.world.absence import Failure, Missing, Unread
+from ots_tunnel_operator.world.service import Table
+from ots_tunnel_operator.world.world import World
 
 _UNREAD = Unread()
 

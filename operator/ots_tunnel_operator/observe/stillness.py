@@ -15,7 +15,10 @@ from ots_tunnel_operator.assess.lag import reported_channels
 from ots_tunnel_operator.assess.progress import SILENT_SECONDS
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.world import KeptReport, Pod, Tunnel, WorkerChannel, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.report import KeptReport, WorkerChannel
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 
 #: Seconds after which a report is no longer kept, however few passes asked in between.
 OLDEST_SECONDS = 60.0

@@ -23,7 +23,9 @@ from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.reset.record import asked
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.turns.queue import NoTurn, Patience
-from ots_tunnel_operator.world import Failure, Missing, Table, Tunnel, World
+from ots_tunnel_operator.world.absence import Failure, Missing
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 
 R = TypeVar("R")
 

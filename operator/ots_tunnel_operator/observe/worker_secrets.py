@@ -6,7 +6,8 @@ from ots_tunnel_operator.api.secrets import secret_uses
 from ots_tunnel_operator.kube.cluster import Reader
 from ots_tunnel_operator.kube.kinds import SECRET
 from ots_tunnel_operator.observe.secret_keys import read_keys
-from ots_tunnel_operator.world import Failure, Resource
+from ots_tunnel_operator.world.absence import Failure
+from ots_tunnel_operator.world.resource import Resource
 
 
 async def observe_worker_secrets(kube: Reader, resource: Resource) -> tuple[Failure, ...]:

@@ -13,7 +13,8 @@ from ots_tunnel_operator.kube.kinds import POD_MONITOR
 from ots_tunnel_operator.manifests.pod_monitor import pod_monitor
 from ots_tunnel_operator.plan.actions import Action, ApplyObject, Aside, DeleteObject, RecordStatus
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.world import Missing, World
+from ots_tunnel_operator.world.absence import Missing
+from ots_tunnel_operator.world.world import World
 
 
 def monitoring(world: World, settings: Settings) -> tuple[Action, ...]:

@@ -72,7 +72,9 @@ from ots_tunnel_operator.plan.workers import consume, leave, may_consume
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Missing, Table, World
+from ots_tunnel_operator.world.absence import Missing
+from ots_tunnel_operator.world.service import Table
+from ots_tunnel_operator.world.world import World
 
 #: Problems of a tunnel that no longer matter once it has delivered everything.
 TUNNEL_GONE = frozenset({Reason.TUNNEL_NOT_FOUND, Reason.TUNNEL_REPLACED, Reason.TUNNEL_EXPIRED})

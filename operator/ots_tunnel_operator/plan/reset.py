@@ -36,7 +36,7 @@ from ots_tunnel_operator.reset.request import Request, Unreadable
 from ots_tunnel_operator.reset.way_out import pause_command
 from ots_tunnel_operator.reset.words import words_of
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.world import World
+from ots_tunnel_operator.world.world import World
 
 
 def plan_reset(world: World, assessment: Assessment, settings: Settings) -> Plan | None:

@@ -16,7 +16,9 @@ from ots_tunnel_operator.reset.record import Running, done, lost_document, recor
 from ots_tunnel_operator.reset.request import Existing, Form
 from ots_tunnel_operator.reset.words import loses
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.world import Missing, Table, Tunnel, World
+from ots_tunnel_operator.world.absence import Missing
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 
 
 def create_next(world: World, assessment: Assessment, settings: Settings, reset: Running, wait: Wait) -> Plan:

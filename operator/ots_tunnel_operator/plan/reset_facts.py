@@ -19,7 +19,10 @@ from ots_tunnel_operator.reset.record import running
 from ots_tunnel_operator.reset.request import Form
 from ots_tunnel_operator.reset.status_facts import delivered_until, is_past_base, kept_since
 from ots_tunnel_operator.times import parse_time
-from ots_tunnel_operator.world import Failure, Missing, Resource, Table, Tunnel, World
+from ots_tunnel_operator.world.absence import Failure, Missing
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 
 #: Verdicts and problems that say that the destination does not hold what was copied.
 _LOST = frozenset({Reason.DESTINATION_BEHIND_TUNNEL, Reason.DESTINATION_CHANGED})

@@ -9,7 +9,7 @@ from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.reset.forms import FORMS, Loss, Start
 from ots_tunnel_operator.reset.record import lost_document
 from ots_tunnel_operator.reset.request import Existing, Form, Request
-from ots_tunnel_operator.world import Resource
+from ots_tunnel_operator.world.resource import Resource
 
 #: Parts of the status that are about the tunnel that is forgotten.
 OF_FORMER = ("verdict", "possibleGaps", "readUntil", "channels", "base", "lag", "throughput")

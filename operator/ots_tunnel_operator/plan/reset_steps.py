@@ -36,7 +36,7 @@ from ots_tunnel_operator.reset.record import Running, done
 from ots_tunnel_operator.reset.request import Existing, Form, Request
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import World
+from ots_tunnel_operator.world.world import World
 
 #: Seconds after the begin of a reset in which tasks of a copy by Spark may still write.
 SPARK_SECONDS = CUT_OFF_SECONDS + SPLIT_DEADLINE + LONGEST_WRITE_DEADLINE

@@ -39,7 +39,8 @@ from ots_tunnel_operator.assess.worker_pods.trouble import MEMORY_SECONDS, RESTA
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.plan.actions import Plan, Wait
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import Pod, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.world import World
 
 #: Problems of actions before a rollout that last until a person acts: a refused template, or a name that is taken.
 CANNOT_BEGIN = frozenset({Reason.POD_TEMPLATE_REFUSED, Reason.NAME_CONFLICT})

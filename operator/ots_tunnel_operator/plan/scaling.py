@@ -35,7 +35,9 @@ from ots_tunnel_operator.assess.lag import HELD, consumable
 from ots_tunnel_operator.assess.scaling.foreign import rival_of_object
 from ots_tunnel_operator.plan.actions import MarkPod, Warn
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.world import Pod, Tunnel, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 
 #: Seconds by which a look may be late: two polls.
 LATE_SECONDS = 30

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from ots_tunnel_operator.plan.actions import Wait
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.world import Missing, Table, Tunnel, World
+from ots_tunnel_operator.world.absence import Missing
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from ots_tunnel_operator.plan.actions import Action, ApplyObject, DeleteObject, 
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import World
+from ots_tunnel_operator.world.world import World
 
 #: Fields of status.snapshot that a copy gets in its course.
 _RESULTS = ("state", "finishedTime", "consistent", "omittedCells")

@@ -19,7 +19,8 @@ from ots_tunnel_operator.plan.sight import Sight
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Missing, World
+from ots_tunnel_operator.world.absence import Missing
+from ots_tunnel_operator.world.world import World
 
 
 def tunnel_step(world: World, seen: Sight, settings: Settings) -> Plan | None:

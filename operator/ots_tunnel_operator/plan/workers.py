@@ -33,7 +33,7 @@ from ots_tunnel_operator.plan.rollout import (
 from ots_tunnel_operator.plan.scaling import Course, course, rival
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.world import World
+from ots_tunnel_operator.world.world import World
 
 #: Kinds that stay as they are while a rollout waits for its turn: the former workers read the former document.
 HELD = frozenset({"ConfigMap", "Deployment"})

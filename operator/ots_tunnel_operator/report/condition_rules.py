@@ -60,7 +60,10 @@ from ots_tunnel_operator.reasons import BESIDE_THE_FLOW, Problem, Reason
 from ots_tunnel_operator.report.conditions import ConditionValue
 from ots_tunnel_operator.report.refusals import find_refused
 from ots_tunnel_operator.report.scaling_conditions import scaling_conditions
-from ots_tunnel_operator.world import Failure, Missing, Pod, Table, Tunnel, Unread, World
+from ots_tunnel_operator.world.absence import Failure, Missing, Unread
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 
 _ORPHANED = "one belongs to a worker that is gone, until spec.workers.heartbeatTimeoutSeconds are over"
 

@@ -22,7 +22,8 @@ from ots_tunnel_operator.reset.needs import START_MARGIN
 from ots_tunnel_operator.reset.record import State, lost_document, recorded_loss
 from ots_tunnel_operator.reset.request import Form
 from ots_tunnel_operator.times import parse_time
-from ots_tunnel_operator.world import Table, Tunnel, World
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 
 #: The end of what is lost is rounded up to this many seconds.
 _ROUNDED_TO = 3600.0

@@ -24,7 +24,9 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.api.status import MAX_WORKERS
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Pod, RefusedCount, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.report import RefusedCount
+from ots_tunnel_operator.world.world import World
 
 _NONE = RefusedCount()
 

@@ -26,7 +26,8 @@ from ots_tunnel_operator.report.unobserved import deleting_status, unobserved_st
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.status_write import dropped_fields, write_status
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Named, Reference, World
+from ots_tunnel_operator.world.resource import Named, Reference
+from ots_tunnel_operator.world.world import World
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from ots_tunnel_operator.assess.scaling.scaling import Scaling
 from ots_tunnel_operator.autoscale.limit import Limit
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.report.conditions import OF_AUTOSCALING, ConditionValue
-from ots_tunnel_operator.world import World
+from ots_tunnel_operator.world.world import World
 
 _UNSEEN = "one worker stays, because the operator cannot look for changes itself"
 _BLIND = "the lag is not known: the number of workers stays"

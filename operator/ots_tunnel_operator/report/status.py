@@ -34,7 +34,11 @@ from ots_tunnel_operator.report.late_start import lost_so_far
 from ots_tunnel_operator.report.refusals import find_refusals
 from ots_tunnel_operator.reset.record import recorded_loss
 from ots_tunnel_operator.times import parse_time, timestamp
-from ots_tunnel_operator.world import Failure, Missing, Pod, RefusedCount, Table, Tunnel, World
+from ots_tunnel_operator.world.absence import Failure, Missing
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.report import RefusedCount
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 
 Status = dict[str, Any]
 

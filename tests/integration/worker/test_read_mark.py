@@ -28,7 +28,9 @@ from ots_tunnel_operator.assess.read_mark import read_mark
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.observe.scrape import parse_report
 from ots_tunnel_operator.plan.actions import ApplyObject
-from ots_tunnel_operator.world import Pod, Table, Tunnel, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.emulator.emulator_scene import TABLE
 from tests.support.emulator.virtual_scene import VirtualScene
 from tests.support.operator.worlds import SCHEMA, planned, recorded, reported, resource, world

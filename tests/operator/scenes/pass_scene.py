@@ -22,7 +22,8 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.runtime import Runtime, eldest
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.world import Competitor, Resource
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.world import Competitor
 from tests.support.kube.api_server import ApiServer
 from tests.support.operator.objects import tunnel_object
 

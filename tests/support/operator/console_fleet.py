@@ -9,7 +9,8 @@ from typing import Any
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
-from ots_tunnel_operator.world import KeptReport, Tunnel, WorkerReport
+from ots_tunnel_operator.world.report import KeptReport, WorkerReport
+from ots_tunnel_operator.world.service import Tunnel
 from tests.support.operator.plugin_objects import CHANNELS, STATES, body
 from tests.support.operator.worlds import channel, description, report_channel
 

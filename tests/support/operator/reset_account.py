@@ -19,7 +19,8 @@ from ots_tunnel.model import (
     TunnelId,
     TunnelType,
 )
-from ots_tunnel_operator.world import Missing, Table, Tunnel
+from ots_tunnel_operator.world.absence import Missing
+from ots_tunnel_operator.world.service import Table, Tunnel
 from tests.support.operator.worlds import COPY, base, channel, description
 
 RETENTION = 7 * 86_400

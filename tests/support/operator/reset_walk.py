@@ -27,7 +27,8 @@ from ots_tunnel_operator.plan.actions import (
 from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.times import parse_time, timestamp
-from ots_tunnel_operator.world import Table, World
+from ots_tunnel_operator.world.service import Table
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.reset_account import RETENTION, Account, Destination
 from tests.support.operator.worlds import (
     NOW,

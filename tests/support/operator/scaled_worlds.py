@@ -7,7 +7,8 @@ from typing import Any
 
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Peek, Tunnel, World
+from ots_tunnel_operator.world.service import Peek, Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import (
     NOW,
     assessed,

@@ -9,7 +9,9 @@ from typing import Any
 from ots_tunnel.model import ChannelId, TunnelType
 from ots_tunnel.snapshot.record import DONE_KEY, PROGRESS_LABEL, SPLITS_KEY
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import SparkPod, Tunnel, World
+from ots_tunnel_operator.world.pod import SparkPod
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import FRESH, NOW, TUNNEL_ID, channel, description, recorded, resource, world
 
 NAME = "flights-copy-snapshot"

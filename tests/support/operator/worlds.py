@@ -31,7 +31,11 @@ from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Pod, Resource, SinkContact, Table, Tunnel, WorkerChannel, WorkerReport, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.report import SinkContact, WorkerChannel, WorkerReport
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.objects import EMULATOR, tunnel_object
 
 NOW = 1_800_000_000.0

@@ -8,7 +8,7 @@ import pytest
 
 from ots_tunnel_operator.concerns import Concerns, competitor
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Competitor
+from ots_tunnel_operator.world.world import Competitor
 from tests.support.operator.objects import tunnel_object
 from tests.support.operator.worlds import NOW
 

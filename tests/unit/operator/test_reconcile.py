@@ -24,7 +24,9 @@ from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER, LEAVES_NEX
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, Settling, World
+from ots_tunnel_operator.world.absence import Failure, Missing
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.world import Competitor, Settling, World
 from tests.support.kube.cluster_model import ClusterModel
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.objects import tunnel_object

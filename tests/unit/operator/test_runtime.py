@@ -26,7 +26,8 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.runtime import Runtime, eldest
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Competitor, Resource, RolloutTurn
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.world import Competitor, RolloutTurn
 from tests.support.kube.cluster_model import ClusterModel
 from tests.support.operator.objects import tunnel_object
 from tests.support.operator.worlds import KEYS, NOW, SETTINGS, UID, recorded, resource

@@ -14,7 +14,10 @@ from ots_tunnel_operator.loop_cache import LoopCache, Trial
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER
 from ots_tunnel_operator.observe.observer import Observer
-from ots_tunnel_operator.world import Competitor, KeptReport, Resource, Tunnel, World
+from ots_tunnel_operator.world.report import KeptReport
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import Competitor, World
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.objects import tunnel_object
 from tests.support.operator.worlds import (

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ots_tunnel_operator.api.object import TunnelSpec
-from ots_tunnel_operator.world import WorkerReport
+from ots_tunnel_operator.world.report import WorkerReport
 
 
 def busy_share(spec: TunnelSpec, report: WorkerReport) -> float | None:

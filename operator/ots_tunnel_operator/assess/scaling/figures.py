@@ -10,7 +10,9 @@ from ots_tunnel_operator.assess.scaling.busy import busy_share
 from ots_tunnel_operator.assess.scaling.peeking import peeked
 from ots_tunnel_operator.autoscale.figures import Figures
 from ots_tunnel_operator.times import parse_time
-from ots_tunnel_operator.world import Pod, Table, Tunnel, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 
 #: Heartbeats after a change for which a ready worker without a channel is waited for. The service may leave one without
 #: any, so that the wait has an end.

@@ -7,7 +7,7 @@ from typing import Any
 
 from ots_tunnel_operator.assess.scaling.record import recorded
 from ots_tunnel_operator.names import FIELD_MANAGER
-from ots_tunnel_operator.world import World
+from ots_tunnel_operator.world.world import World
 
 #: What every message advises.
 _ADVICE = "the operator decides with autoscaling.mode Auto: use either, with mode Advise beside another autoscaler"

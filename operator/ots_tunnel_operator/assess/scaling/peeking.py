@@ -8,7 +8,8 @@ from ots_tunnel_operator.assess.scaling.record import wanted_workers
 from ots_tunnel_operator.autoscale.asleep import is_idle_for_long
 from ots_tunnel_operator.autoscale.history import History
 from ots_tunnel_operator.autoscale.peeked import Peeked
-from ots_tunnel_operator.world import Tunnel, World
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 
 
 def is_peeking(world: World) -> bool:

@@ -31,7 +31,7 @@ from ots_tunnel_operator.autoscale.decision import Cause, Change
 from ots_tunnel_operator.autoscale.limit import Limit
 from ots_tunnel_operator.autoscale.record import Record
 from ots_tunnel_operator.times import parse_time, timestamp
-from ots_tunnel_operator.world import Resource
+from ots_tunnel_operator.world.resource import Resource
 
 #: Longest message that is recorded, characters.
 MAX_MESSAGE = 1024

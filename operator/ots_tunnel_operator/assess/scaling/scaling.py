@@ -41,7 +41,7 @@ from ots_tunnel_operator.autoscale.history import Foreign, History, Shown
 from ots_tunnel_operator.autoscale.limit import Limit
 from ots_tunnel_operator.autoscale.record import Record
 from ots_tunnel_operator.reasons import Problem
-from ots_tunnel_operator.world import World
+from ots_tunnel_operator.world.world import World
 
 #: Seconds for which another client that wrote the number of workers is shown.
 FOREIGN_SECONDS = 600.0

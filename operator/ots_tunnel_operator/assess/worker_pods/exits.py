@@ -27,7 +27,8 @@ from ots_tunnel.errors import AuthFailed, TunnelExpired
 from ots_tunnel_operator.assess.worker_pods.sink_codes import refuses_records
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import ContainerEnd, Pod, Resource
+from ots_tunnel_operator.world.pod import ContainerEnd, Pod
+from ots_tunnel_operator.world.resource import Resource
 
 #: Seconds that a container runs, and is ready, until its last end counts as overcome: a worker that is refused connects
 #: first, and is ready for a moment in each of its lives.

@@ -31,7 +31,8 @@ from typing import Any
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.worker_pods.exits import end_problem, is_overcome, meaning
 from ots_tunnel_operator.reasons import Problem
-from ots_tunnel_operator.world import Pod, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.world import World
 
 
 def find_final_end(world: World) -> Problem | None:

@@ -6,7 +6,7 @@ import re
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import Pod
+from ots_tunnel_operator.world.pod import Pod
 
 #: The kubelet's word for an end by the kernel at a memory limit.
 OOM = "OOMKilled"

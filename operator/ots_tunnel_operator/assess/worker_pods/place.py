@@ -6,7 +6,8 @@ from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel_operator import names
 from ots_tunnel_operator.manifests.files_place import files_place
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import Tunnel, World
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 
 
 def find_changed_place(world: World) -> Problem | None:

@@ -33,7 +33,8 @@ from ots_tunnel_operator.assess.worker_pods.exits import end_problem, is_overcom
 from ots_tunnel_operator.assess.worker_pods.memory import OOM, out_of_memory
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import Pod, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.world import World
 
 #: Ends of one container from which on they are reported although they name no cause; a single one heals by itself.
 RESTARTS = 3

@@ -11,7 +11,11 @@ from ots_tunnel.model import ChannelInfo, ChannelStatus, Stage, TunnelType
 from ots_tunnel_operator.assess.completion import is_completed
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Failure, Pod, Tunnel, WorkerChannel, World
+from ots_tunnel_operator.world.absence import Failure
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.report import WorkerChannel
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import (
     NOW,
     base,

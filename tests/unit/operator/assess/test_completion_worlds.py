@@ -20,7 +20,10 @@ from ots_tunnel_operator.observe.tunnel import TunnelObserver
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.turns.calls import Calls
 from ots_tunnel_operator.turns.queue import Patience
-from ots_tunnel_operator.world import Pod, Tunnel, Unread, World
+from ots_tunnel_operator.world.absence import Unread
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import (
     NOW,
     SETTINGS,

@@ -15,7 +15,11 @@ from ots_tunnel_operator.observe.pods import worker_pod
 from ots_tunnel_operator.plan.actions import ScaleDown
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Failure, Pod, ReportedGap, Table, Tunnel, Unread, World
+from ots_tunnel_operator.world.absence import Failure, Unread
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.report import ReportedGap
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import (
     NOW,
     SCHEMA,

@@ -12,7 +12,10 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.stillness import OLDEST_SECONDS, observe_movement, observe_silence
 from ots_tunnel_operator.report.status_change import is_urgent
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Pod, Tunnel, Unread, World
+from ots_tunnel_operator.world.absence import Unread
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import (
     NOW,
     assessed,

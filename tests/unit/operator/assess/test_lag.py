@@ -17,7 +17,8 @@ from ots_tunnel_operator.assess.lag import (
     round_lag,
 )
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.world import Peek, Pod, Tunnel
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.service import Peek, Tunnel
 from tests.support.operator.worlds import NOW, assessed, base, channel, description, pod, report_channel, world
 
 

@@ -20,7 +20,10 @@ from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.report.status_change import is_urgent
 from ots_tunnel_operator.report.unobserved import unobserved_status
 from ots_tunnel_operator.times import exact_timestamp
-from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, Table, Tunnel, Unread, World
+from ots_tunnel_operator.world.absence import Failure, Missing, Unread
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import Competitor, World
 from tests.support.operator.spark_worlds import NAME, READABLE, SPARK, progress_record, spark_application, spark_world
 from tests.support.operator.worlds import (
     COPY,

@@ -18,7 +18,10 @@ from ots_tunnel_operator.assess.progress import (
 )
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.stillness import observe_movement, observe_silence
-from ots_tunnel_operator.world import Pod, SparkPod, Tunnel, Unread, World
+from ots_tunnel_operator.world.absence import Unread
+from ots_tunnel_operator.world.pod import Pod, SparkPod
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.spark_worlds import progress_record, spark_application, spark_world
 from tests.support.operator.worlds import (
     NOW,

@@ -16,7 +16,10 @@ from ots_tunnel_operator.assess.read_mark import ReadMark, read_mark
 from ots_tunnel_operator.plan.actions import ApplyObject
 from ots_tunnel_operator.report.status_change import is_urgent
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Failure, Missing, Pod, Table, Tunnel, Unread, World
+from ots_tunnel_operator.world.absence import Failure, Missing, Unread
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import (
     NOW,
     SCHEMA,

@@ -13,7 +13,9 @@ from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.spark_state import AppState
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import SparkPod, Unread, World
+from ots_tunnel_operator.world.absence import Unread
+from ots_tunnel_operator.world.pod import SparkPod
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.spark_worlds import DRIVER, NAME, READABLE, progress_record, spark_application, spark_world
 from tests.support.operator.worlds import NOW, SETTINGS, TUNNEL_ID, recorded, world
 

@@ -15,7 +15,7 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.why.advice import next_steps
 from ots_tunnel_operator.plugin.why.state import now_sentences
-from ots_tunnel_operator.world import KeptReport, WorkerReport
+from ots_tunnel_operator.world.report import KeptReport, WorkerReport
 from tests.support.operator.console_fleet import WORKER, with_channels
 from tests.support.operator.plugin_objects import (
     CHANNELS,

@@ -11,7 +11,8 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.names import ANNOTATION_DELETION_COST, ANNOTATION_OPERATOR, FINALIZER
 from ots_tunnel_operator.observe.observer import Observer
-from ots_tunnel_operator.world import Competitor, Resource, Settling, World
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.world import Competitor, Settling, World
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.objects import tunnel_object
 from tests.support.operator.scaled_worlds import scaled

@@ -12,7 +12,8 @@ from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.names import FINALIZER, workers_name
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.observe.pod_monitor import AGAIN_SECONDS, observe_pod_monitor
-from ots_tunnel_operator.world import Competitor, Resource, World
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.world import Competitor, World
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.objects import tunnel_object
 from tests.support.operator.scaled_worlds import scaled

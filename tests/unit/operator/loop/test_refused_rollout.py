@@ -18,7 +18,8 @@ from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.observe.rollouts import Rollouts
 from ots_tunnel_operator.observe.trial import AGAIN_SECONDS
 from ots_tunnel_operator.settings import WorkerNetwork
-from ots_tunnel_operator.world import Competitor, Resource, World
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.world import Competitor, World
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.objects import tunnel_object
 from tests.support.operator.scaled_worlds import scaled

@@ -8,7 +8,7 @@ import pytest
 
 from ots_tunnel_operator.manifests.invalid_spec import find_invalid_spec
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.world import Missing
+from ots_tunnel_operator.world.absence import Missing
 from tests.support.operator.worlds import planned, resource, world
 
 FOLDER: dict[str, Any] = {"sink": {"files": {"url": "file:///data/orders%20new"}}}

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from ots_tunnel_operator.observe.belonging import with_own_reports, with_own_terminations
-from ots_tunnel_operator.world import Missing, Pod, ReportedGap, Unread
+from ots_tunnel_operator.world.absence import Missing, Unread
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.report import ReportedGap
 from tests.support.operator.worlds import NOW, TUNNEL_ID, pod, recorded, report_channel, reported, resource, world
 
 OTHER = "22222222-2222-3333-4444-555555555555"

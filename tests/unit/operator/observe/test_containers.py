@@ -11,7 +11,7 @@ from ots_tunnel_operator.observe.containers import removed, unscheduled, why_not
 from ots_tunnel_operator.observe.pods import worker_pod
 from ots_tunnel_operator.observe.pull_causes import with_known_causes
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Container, ContainerEnd
+from ots_tunnel_operator.world.pod import Container, ContainerEnd
 from tests.support.operator.worlds import NOW
 
 NOT_FOUND = 'rpc error: code = NotFound desc = failed to pull and unpack image "w:1": not found'

@@ -8,7 +8,7 @@ import pytest
 
 from ots_tunnel_operator.observe.mounting import mounting
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Mounting
+from ots_tunnel_operator.world.pod import Mounting
 from tests.support.operator.worlds import NOW
 
 BOUND = {"type": "PodScheduled", "status": "True", "lastTransitionTime": timestamp(NOW)}

@@ -25,7 +25,11 @@ from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.turns.calls import Calls
 from ots_tunnel_operator.turns.queue import NoTurn, Patience
-from ots_tunnel_operator.world import Competitor, Failure, Missing, Pod, Resource, Table, Tunnel, Unread, World
+from ots_tunnel_operator.world.absence import Failure, Missing, Unread
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import Competitor, World
 from tests.support.operator.objects import EMULATOR
 from tests.support.operator.worlds import (
     COPY,

@@ -20,7 +20,8 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.peek import RETRY_SECONDS, PeekObserver
 from ots_tunnel_operator.turns.calls import Calls
 from ots_tunnel_operator.turns.queue import NoTurn, Patience
-from ots_tunnel_operator.world import Peek, Tunnel, World
+from ots_tunnel_operator.world.service import Peek, Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.objects import EMULATOR
 from tests.support.operator.scaled_worlds import sleeper
 from tests.support.operator.worlds import KEYS, NOW, SETTINGS, channel, description

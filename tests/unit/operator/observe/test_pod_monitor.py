@@ -15,7 +15,8 @@ from ots_tunnel_operator.manifests.pod_monitor import pod_monitor
 from ots_tunnel_operator.observe.pod_monitor import AGAIN_SECONDS, observe_pod_monitor, with_refusal
 from ots_tunnel_operator.plan.actions import ApplyObject, Aside, DeleteObject
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.world import Failure, Missing, Resource, Unread
+from ots_tunnel_operator.world.absence import Failure, Missing, Unread
+from ots_tunnel_operator.world.resource import Resource
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.worlds import NOW, recorded, resource, world
 

@@ -8,7 +8,7 @@ import pytest
 
 from ots_tunnel_operator.observe.pods import spark_pod, worker_pod
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import SparkPod
+from ots_tunnel_operator.world.pod import SparkPod
 from tests.support.operator.worlds import NOW
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.observe.rollouts import Rollouts
-from ots_tunnel_operator.world import Resource, RolloutTurn
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.world import RolloutTurn
 from tests.support.operator.objects import tunnel_object
 
 

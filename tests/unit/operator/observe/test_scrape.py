@@ -13,7 +13,8 @@ from aiohttp import web
 from ots_tunnel_operator import names
 from ots_tunnel_operator.observe import scrape as scrape_module
 from ots_tunnel_operator.observe.scrape import scrape
-from ots_tunnel_operator.world import Pod, RefusedCount, ReportedGap, SinkContact
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.report import RefusedCount, ReportedGap, SinkContact
 from tests.support.operator.worlds import recorded, resource
 
 REPORT = b"""{"clientId": "01234567-pod-1", "time": "2026-01-01T00:00:00Z", "rowsPerSecond": 12.5, "busyPercent": 40,

@@ -12,7 +12,7 @@ from ots_tunnel_operator.api.secrets import SecretUse
 from ots_tunnel_operator.observe.secret_keys import read_keys
 from ots_tunnel_operator.observe.worker_secrets import observe_worker_secrets
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.world import Failure
+from ots_tunnel_operator.world.absence import Failure
 from tests.support.operator.worlds import resource
 
 USE = SecretUse("spec.sink.kafka.sasl.secretRef", "login", ("username", "password"), "sink", ("SinkReady",))

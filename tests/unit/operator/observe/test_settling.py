@@ -11,7 +11,9 @@ from ots_tunnel.model import ChannelStatus, Stage
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.settling import observe_settling
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import Failure, Settling, Tunnel, World
+from ots_tunnel_operator.world.absence import Failure
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import Settling, World
 from tests.support.operator.worlds import NOW, base, channel, deployment, description, pod, report_channel, world
 
 BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy"))

@@ -9,7 +9,8 @@ import pytest
 from ots_tunnel_operator.plan.actions import ApplyObject, ScaleDown
 from ots_tunnel_operator.plan.workers import consume
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import Failure, Missing, Unread, World
+from ots_tunnel_operator.world.absence import Failure, Missing, Unread
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import SETTINGS, assessed, deployment, planned, recorded, reported, resource, world
 
 #: A place for files without a volume: the worker's document alone cannot tell.

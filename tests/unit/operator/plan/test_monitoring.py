@@ -12,7 +12,8 @@ from ots_tunnel_operator.plan.actions import Action, ApplyObject, Aside, DeleteO
 from ots_tunnel_operator.plan.monitoring import monitoring
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.world import Failure, Missing, Unread, World
+from ots_tunnel_operator.world.absence import Failure, Missing, Unread
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import SETTINGS, planned, recorded, reported, resource, world
 
 NAME = "flights-copy-workers"

@@ -25,7 +25,11 @@ from ots_tunnel_operator.plan.planner import OF_TABLE, plan
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import WorkerNetwork
 from ots_tunnel_operator.times import exact_timestamp, timestamp
-from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, SparkPod, Table, Tunnel, Unread, World
+from ots_tunnel_operator.world.absence import Failure, Missing, Unread
+from ots_tunnel_operator.world.pod import SparkPod
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import Competitor, World
 from tests.support.operator.objects import EMULATOR
 from tests.support.operator.spark_worlds import (
     DRIVER,

@@ -24,7 +24,10 @@ from ots_tunnel_operator.plan.reset_steps import SPARK_SECONDS
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import record_notices
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Competitor, Failure, Missing, Resource, Table, Tunnel, Unread, World
+from ots_tunnel_operator.world.absence import Failure, Missing, Unread
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import Competitor, World
 from tests.support.operator.spark_worlds import NAME, SPARK, progress_record, spark_application
 from tests.support.operator.worlds import (
     COPY,

@@ -9,7 +9,8 @@ import pytest
 from ots_tunnel.model import ChannelId, ChannelStatus, StreamConfig, TunnelId, TunnelType
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.times import exact_timestamp, timestamp
-from ots_tunnel_operator.world import Missing, Table, Tunnel, Unread
+from ots_tunnel_operator.world.absence import Missing, Unread
+from ots_tunnel_operator.world.service import Table, Tunnel
 from tests.support.operator.worlds import (
     COPY,
     FRESH,

@@ -11,7 +11,9 @@ from ots_tunnel.model import ChannelId, StreamConfig, TunnelId, TunnelType
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP
 from ots_tunnel_operator.plan.actions import CreateTunnel, DeleteObject, RecordStatus
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Missing, Table, Tunnel, World
+from ots_tunnel_operator.world.absence import Missing
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.spark_worlds import NAME, SPARK, progress_record, spark_application
 from tests.support.operator.worlds import COPY, FRESH, NOW, channel, description, planned, recorded
 from tests.unit.operator.plan.test_reset import (

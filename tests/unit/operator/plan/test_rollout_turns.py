@@ -18,7 +18,9 @@ from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import notices
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.world import Container, Resource, RolloutTurn, World
+from ots_tunnel_operator.world.pod import Container
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.world import RolloutTurn, World
 from tests.support.operator.worlds import (
     NOW,
     SETTINGS,

@@ -12,7 +12,9 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.plan.actions import ApplyObject, MarkPod
 from ots_tunnel_operator.plan.scaling import Course, course, longest_seconds
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import Failure, Settling, Tunnel, World
+from ots_tunnel_operator.world.absence import Failure
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import Settling, World
 from tests.support.operator.worlds import (
     NOW,
     channel,

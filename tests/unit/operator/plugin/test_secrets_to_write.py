@@ -13,7 +13,7 @@ from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.why.advice import steps_for
 from ots_tunnel_operator.plugin.why.secrets import named_secrets
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.world import Failure
+from ots_tunnel_operator.world.absence import Failure
 from tests.support.operator.plugin_objects import body
 
 

@@ -12,7 +12,9 @@ from ots_tunnel_operator.plan.actions import ApplyObject, RecordStatus
 from ots_tunnel_operator.report.status_change import is_different, is_urgent
 from ots_tunnel_operator.reset.status_facts import delivered_until
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Peek, Table, Tunnel, Unread, World
+from ots_tunnel_operator.world.absence import Unread
+from ots_tunnel_operator.world.service import Peek, Table, Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.scaled_worlds import looked, scaled, sleeper
 from tests.support.operator.worlds import (
     NOW,

@@ -14,21 +14,12 @@ from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.condition_rules import decide_conditions
 from ots_tunnel_operator.report.conditions import ConditionValue
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import (
-    Container,
-    ContainerEnd,
-    Failure,
-    KeptReport,
-    Missing,
-    Pod,
-    Resource,
-    SinkContact,
-    SparkPod,
-    Tunnel,
-    Unread,
-    WorkerReport,
-    World,
-)
+from ots_tunnel_operator.world.absence import Failure, Missing, Unread
+from ots_tunnel_operator.world.pod import Container, ContainerEnd, Pod, SparkPod
+from ots_tunnel_operator.world.report import KeptReport, SinkContact, WorkerReport
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.spark_worlds import READABLE, SPARK, spark_application
 from tests.support.operator.worlds import (
     NOW,

@@ -14,7 +14,8 @@ from lupa.lua51 import LuaRuntime
 from ots_tunnel.model import ChannelStatus, Stage, TunnelType
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.unobserved import deleting_status, unobserved_status
-from ots_tunnel_operator.world import Failure, Missing, Tunnel
+from ots_tunnel_operator.world.absence import Failure, Missing
+from ots_tunnel_operator.world.service import Tunnel
 from tests.support.operator.worlds import (
     NOW,
     base,

@@ -11,7 +11,9 @@ from ots_tunnel.model import ChannelStatus, Stage, TunnelType
 from ots_tunnel_operator.assess.read_mark import ReadMark
 from ots_tunnel_operator.report.late_start import lost_so_far
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Missing, Table, Tunnel, World
+from ots_tunnel_operator.world.absence import Missing
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import (
     NOW,
     SCHEMA,

@@ -13,7 +13,9 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.api.status import MAX_WORKERS
 from ots_tunnel_operator.report.refusals import find_refusals
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Pod, RefusedCount, World
+from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.report import RefusedCount
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import (
     NOW,
     pod,

@@ -16,7 +16,8 @@ from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import Notice
 from ots_tunnel_operator.report.reporter import DROPPED_SECONDS, EVENT_SECONDS, MAX_POSTED, Reporter, event
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Failure, Missing, World
+from ots_tunnel_operator.world.absence import Failure, Missing
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import (
     NOW,
     SETTINGS,

@@ -9,7 +9,8 @@ import pytest
 
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import notices
-from ots_tunnel_operator.world import Failure, Missing, World
+from ots_tunnel_operator.world.absence import Failure, Missing
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import deployment, pod, recorded, report_channel, reported, resource, world
 
 BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))

@@ -13,7 +13,8 @@ from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import Notice, notices, record_notices
 from ots_tunnel_operator.report.status_change import is_different, is_urgent
 from ots_tunnel_operator.report.unobserved import deleting_status, unobserved_status
-from ots_tunnel_operator.world import Unread, World
+from ots_tunnel_operator.world.absence import Unread
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.scaled_worlds import by_auto, looked, scaled
 from tests.support.operator.worlds import NOW, planned, recorded, reported, resource, world
 

@@ -12,7 +12,9 @@ from ots_tunnel_operator.api.status import TunnelObjectStatus
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Competitor, Failure, Missing, Table, Tunnel, Unread, World
+from ots_tunnel_operator.world.absence import Failure, Missing, Unread
+from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.world import Competitor, World
 from tests.support.operator.spark_worlds import progress_record, spark_application, spark_world
 from tests.support.operator.worlds import (
     FRESH,

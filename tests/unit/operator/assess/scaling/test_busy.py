@@ -9,7 +9,7 @@ import pytest
 
 from ots_tunnel_operator.api.source import RateLimit
 from ots_tunnel_operator.assess.scaling.busy import busy_share, worker_limit
-from ots_tunnel_operator.world import WorkerReport
+from ots_tunnel_operator.world.report import WorkerReport
 from tests.support.operator.scaled_worlds import scaled
 from tests.support.operator.worlds import resource
 from tests.unit.operator.assess.scaling.test_figures import found_in

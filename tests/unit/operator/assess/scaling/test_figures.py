@@ -12,7 +12,9 @@ from ots_tunnel_operator.assess.scaling.figures import figures
 from ots_tunnel_operator.autoscale.figures import Figures
 from ots_tunnel_operator.autoscale.peeked import Peeked
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Tunnel, Unread, World
+from ots_tunnel_operator.world.absence import Unread
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.scaled_worlds import scaled
 from tests.support.operator.worlds import (
     NOW,

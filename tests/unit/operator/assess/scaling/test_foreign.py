@@ -9,7 +9,7 @@ import pytest
 
 from ots_tunnel_operator.assess.scaling.foreign import foreign_writer
 from ots_tunnel_operator.names import FIELD_MANAGER
-from ots_tunnel_operator.world import World
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.scaled_worlds import by_auto, scaled
 from tests.support.operator.worlds import deployment, planned
 

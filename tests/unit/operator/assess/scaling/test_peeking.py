@@ -11,7 +11,9 @@ from ots_tunnel.model import ChannelStatus, Stage
 from ots_tunnel_operator.assess.scaling.peeking import due, is_peeking, peeked
 from ots_tunnel_operator.autoscale.history import History, Idle
 from ots_tunnel_operator.autoscale.peeked import Peeked
-from ots_tunnel_operator.world import Peek, Tunnel, Unread, World
+from ots_tunnel_operator.world.absence import Unread
+from ots_tunnel_operator.world.service import Peek, Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.scaled_worlds import sleeper
 from tests.support.operator.worlds import NOW, base, channel, description, world
 

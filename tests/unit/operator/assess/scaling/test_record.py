@@ -17,7 +17,7 @@ from ots_tunnel_operator.autoscale.decision import Cause, Change
 from ots_tunnel_operator.autoscale.limit import Limit
 from ots_tunnel_operator.autoscale.record import Record
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Resource
+from ots_tunnel_operator.world.resource import Resource
 from tests.support.operator.scaled_worlds import by_auto
 from tests.support.operator.worlds import NOW, recorded, resource
 

@@ -14,7 +14,9 @@ from ots_tunnel_operator.autoscale.history import History
 from ots_tunnel_operator.autoscale.limit import Limit
 from ots_tunnel_operator.plan.actions import ApplyObject, RecordStatus
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world import Missing, Tunnel, Unread, World
+from ots_tunnel_operator.world.absence import Missing, Unread
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.scaled_worlds import by_auto, looked, scaled
 from tests.support.operator.spark_worlds import progress_record, spark_world
 from tests.support.operator.worlds import NOW, assessed, channel, deployment, description, planned, resource, world

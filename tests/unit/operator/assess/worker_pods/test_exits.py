@@ -23,7 +23,7 @@ from ots_tunnel.sinks.kafka.failures import VERDICTS, Verdict
 from ots_tunnel_operator.assess.worker_pods.exits import end_problem, is_overcome, meaning
 from ots_tunnel_operator.assess.worker_pods.sink_codes import refuses_records
 from ots_tunnel_operator.reasons import STOPS_WORKERS, Reason
-from ots_tunnel_operator.world import Container, ContainerEnd
+from ots_tunnel_operator.world.pod import Container, ContainerEnd
 from tests.support.operator.worlds import NOW, pod, resource
 
 REFUSED = ("code", "text", "request", 403)

@@ -12,7 +12,9 @@ from ots_tunnel_operator.assess.worker_pods.final_end import attempt, find_final
 from ots_tunnel_operator.names import ANNOTATION_RESTARTED_AT
 from ots_tunnel_operator.plan.actions import ScaleDown
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import Container, ContainerEnd, Missing, Pod, World
+from ots_tunnel_operator.world.absence import Missing
+from ots_tunnel_operator.world.pod import Container, ContainerEnd, Pod
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import NOW, deployment, planned, pod, recorded, reported, resource, world
 
 REFUSED = ContainerEnd(4, "Error", "SinkRejected: OTSOutOfRowSizeLimit: the row is too large")

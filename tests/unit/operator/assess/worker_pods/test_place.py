@@ -12,7 +12,9 @@ from ots_tunnel_operator.assess.worker_pods.place import find_changed_place
 from ots_tunnel_operator.manifests.files_place import files_place
 from ots_tunnel_operator.plan.actions import ApplyObject
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.world import Failure, Tunnel, World
+from ots_tunnel_operator.world.absence import Failure
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import channel, deployment, description, planned, pod, recorded, resource, world
 
 KEYS = {"secretRef": {"name": "keys"}}

@@ -1,0 +1,1 @@
+"""What one pass observed of one object, as immutable records."""
