@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future
+from multiprocessing.pool import ThreadPool
+from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -15,6 +19,7 @@ from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.python.sink import ManualProcessorSink, ProcessorSink
+from ots_tunnel.sinks.python.unfinished import unfinished
 from tests.support.guards import OpenGuard
 
 CHANNEL = ChannelId("c1")
@@ -42,7 +47,35 @@ def _handed_to_a_pool(context: ChannelContext, records: Sequence[Record]) -> obj
 
 
 async def _not_gathered(context: ChannelContext, records: Sequence[Record]) -> object:
-    return [asyncio.ensure_future(_store())]
+    return [asyncio.ensure_future(asyncio.Event().wait())]
+
+
+def _each_handed_to_a_pool(context: ChannelContext, records: Sequence[Record]) -> object:
+    return [Future[None]()]
+
+
+def _by_key(context: ChannelContext, records: Sequence[Record]) -> object:
+    return {"a": Future[None]()}
+
+
+def _one_failed(context: ChannelContext, records: Sequence[Record]) -> object:
+    failed = Future[None]()
+    failed.set_exception(ValueError("not stored"))
+    return (_ended(), failed)
+
+
+def _generators(context: ChannelContext, records: Sequence[Record]) -> object:
+    return [_generator(context, records)]
+
+
+async def _waited_too_briefly(context: ChannelContext, records: Sequence[Record]) -> object:
+    return await asyncio.wait([asyncio.ensure_future(asyncio.Event().wait())], timeout=0.0)
+
+
+def _ended() -> Future[None]:
+    ended = Future[None]()
+    ended.set_result(None)
+    return ended
 
 
 def _calls(process: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,6 +95,11 @@ def _calls(process: Callable[..., Any]) -> Callable[..., Any]:
         (_mapped, "map"),
         (_handed_to_a_pool, "Future"),
         (_not_gathered, "list of Task"),
+        (_each_handed_to_a_pool, "list of Future"),
+        (_by_key, "dict of Future"),
+        (_one_failed, "tuple of Future"),
+        (_generators, "list of generator"),
+        (_waited_too_briefly, "tuple of set of Task"),
     ],
 )
 async def test_records_are_not_confirmed_by_a_result_that_is_not_done(process: Callable[..., Any], found: str) -> None:
@@ -130,3 +168,45 @@ async def test_with_manual_checkpoints_a_generator_that_never_runs_is_named() ->
         _ = await sink.take(BATCH, OpenGuard())
 
     await sink.end(CHANNEL, abandoned=True)
+
+
+def test_work_of_a_pool_of_processes_or_threads_is_done_when_it_is_ready() -> None:
+    begin = Event()
+    with ThreadPool(1) as pool:
+        result = pool.apply_async(begin.wait, (10.0,))
+        assert unfinished(result) == "ApplyResult"
+        assert unfinished(result, is_confirmed_later=True) == ""
+
+        begin.set()
+        result.wait(10.0)
+        assert unfinished(result) == ""
+
+        failed = pool.map_async(int, ["a"])
+        failed.wait(10.0)
+        assert unfinished(failed) == "MapResult"
+
+
+async def test_work_that_has_ended_is_done_whoever_did_it() -> None:
+    task = asyncio.ensure_future(_store())
+    cancelled = asyncio.ensure_future(_store())
+    cancelled.cancel()
+    waited = await asyncio.wait([task, cancelled])
+
+    assert unfinished([task]) == ""
+    assert unfinished(_ended()) == ""
+    assert unfinished(waited) == "tuple of set of Task"
+
+
+def test_a_cursor_and_a_file_are_no_work(tmp_path: Path) -> None:
+    """A function of one line returns what the database's driver does."""
+    with sqlite3.connect(":memory:") as database, (tmp_path / "a").open("w") as file:
+        assert unfinished(database.execute("CREATE TABLE stored (a)")) == ""
+        assert unfinished(file) == ""
+    database.close()
+
+
+def test_a_container_that_holds_itself_is_looked_into_only_so_deep() -> None:
+    result: list[object] = []
+    result.append(result)
+
+    assert unfinished(result) == ""

@@ -3,13 +3,22 @@
 Records count as processed when `process` returns. Some functions return before their work is done: one with a `yield`
 in it, one that returns `map(...)`, or one that hands its work to a pool. A checkpoint would pass records that nobody
 has processed. What can be awaited is awaited before (`callbacks`).
+
+Example: `return [pool.submit(store, record) for record in records]` is a list of Future, until each has ended without
+an error.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from concurrent.futures import Future
+from io import IOBase
+from multiprocessing.pool import ApplyResult
+
+#: Containers within the result that are looked into: `asyncio.wait` returns a tuple of sets.
+DEPTH = 2
 
 
 def unfinished(result: object, *, is_confirmed_later: bool = False) -> str:
@@ -19,13 +28,36 @@ def unfinished(result: object, *, is_confirmed_later: bool = False) -> str:
         result: what it returned, awaited where it could be.
         is_confirmed_later: the user's code says itself when records are processed, so that work may go on elsewhere.
     """
+    return _unfinished(result, DEPTH, is_confirmed_later=is_confirmed_later)
+
+
+def _unfinished(result: object, depth: int, *, is_confirmed_later: bool) -> str:
     kind = type(result).__name__
+    items = _items(result)
+    if items is not None:
+        found = (_unfinished(item, depth - 1, is_confirmed_later=is_confirmed_later) for item in items if depth)
+        return next((f"{kind} of {one}" for one in found if one), "")
     if isinstance(result, Iterator | AsyncIterator):
-        return kind
-    if is_confirmed_later:
+        return "" if _is_handle(result) else kind
+    if is_confirmed_later or _has_ended_well(result):
         return ""
-    if isinstance(result, Future):
-        return kind
-    if isinstance(result, list | tuple | set):
-        return next((f"{kind} of {type(item).__name__}" for item in result if inspect.isawaitable(item)), "")
-    return ""
+    return kind if isinstance(result, Future | ApplyResult) or inspect.isawaitable(result) else ""
+
+
+def _items(result: object) -> Iterable[object] | None:
+    """The items of a container, the values of one with keys; None for what is none."""
+    if isinstance(result, dict):
+        return result.values()
+    return result if isinstance(result, list | tuple | set | frozenset) else None
+
+
+def _is_handle(result: object) -> bool:
+    """Whether its items are what can be read: a file, or a database's cursor (PEP 249), whose statement has run."""
+    return isinstance(result, IOBase) or hasattr(result, "rowcount")
+
+
+def _has_ended_well(result: object) -> bool:
+    """Whether work that was handed to somebody has ended without an error."""
+    if isinstance(result, Future | asyncio.Future):
+        return result.done() and not result.cancelled() and result.exception() is None
+    return isinstance(result, ApplyResult) and result.ready() and result.successful()
