@@ -32,6 +32,7 @@ from ots_tunnel_operator.plan.actions import (
     Action,
     ApplyObject,
     Aside,
+    CheckName,
     CreateTunnel,
     DeleteObject,
     DeleteTunnel,
@@ -129,7 +130,7 @@ class Applier:
         return is_changed
 
     async def _apply_to_children(
-        self, action: ApplyObject | TryTemplate | ScaleDown | SetReplicas | MarkPod | DeleteObject
+        self, action: ApplyObject | TryTemplate | CheckName | ScaleDown | SetReplicas | MarkPod | DeleteObject
     ) -> bool:
         """Carry out an action about objects of the API server."""
         match action:
@@ -137,6 +138,9 @@ class Applier:
                 return await self._apply_object(manifest)
             case TryTemplate(manifest):
                 return await self._try_template(manifest)
+            case CheckName(manifest):
+                await self._own(manifest)
+                return False
             case ScaleDown():
                 return await self._scale(0)
             case SetReplicas(replicas):
@@ -182,10 +186,7 @@ class Applier:
 
     async def _try_template(self, manifest: Manifest) -> bool:
         """Ask about a pod template; False, because nothing is changed where the API server takes it."""
-        kind, name = kind_of(manifest), manifest["metadata"]["name"]
-        existing = await self._reader.get(kind, self._resource.namespace, name)
-        if existing is not None:
-            self._refuse_foreign(existing, kind)
+        existing = await self._own(manifest)
         if refusal := await try_template(self._kube, manifest, existing, self._cache):
             replicas = manifest["spec"]["replicas"]
             if existing is not None and existing["spec"].get("replicas") != replicas:
@@ -194,6 +195,14 @@ class Applier:
             has_own_part = bool(self._resource.spec.worker_settings.pod_template)
             raise ActionFailed(pod_template_refused(refusal, has_own_part=has_own_part))
         return False
+
+    async def _own(self, manifest: Manifest) -> Manifest | None:
+        """The object of a manifest's name as watches know it, refused where it belongs to something else."""
+        kind, name = kind_of(manifest), manifest["metadata"]["name"]
+        existing = await self._reader.get(kind, self._resource.namespace, name)
+        if existing is not None:
+            self._refuse_foreign(existing, kind)
+        return existing
 
     async def _refuse_successor(self, kind: Kind, name: str) -> None:
         """Refuse an object that took the name since the look; one of ours is applied next time."""

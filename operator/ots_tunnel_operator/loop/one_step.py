@@ -115,7 +115,7 @@ class OneStep:
         except PredecessorThere as error:
             return replace(decided, wait=Wait(Reason.PREDECESSOR_GOING, str(error)), again=False), True
         except ActionFailed as error:
-            return refused(decided, world, error.problem), True
+            return refused(decided, world, error.problem, action), True
         except Exception as error:
             # a bug in one action is shown as a problem of the object; the pass ends in order
             place = where(world.resource.namespace, world.resource.name, error)

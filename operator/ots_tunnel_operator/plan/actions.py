@@ -65,6 +65,13 @@ class TryTemplate:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckName:
+    """Refuse to go on where somebody else has the name of this manifest; nothing is stored."""
+
+    manifest: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class ScaleDown:
     """Set the Deployment's replicas to 0 and change nothing else of it."""
 
@@ -106,6 +113,7 @@ Action = (
     | DeleteTunnel
     | ApplyObject
     | TryTemplate
+    | CheckName
     | ScaleDown
     | SetReplicas
     | MarkPod

@@ -20,8 +20,8 @@ RolloutStuck: it keeps its old workers, and its place is free. An object that ro
 it.
 
 One whose new template the API server refuses, for `workers.podTemplate` or by a policy against the release's image,
-cannot begin. Neither can one where somebody else has the name of another child, such as the NetworkPolicy. It is
-RolloutStuck as well, until that has ended; then it waits for its turn.
+cannot begin. Neither can one where somebody else has the name of a child that workers need, such as the NetworkPolicy.
+It is RolloutStuck as well, until that has ended; then it waits for its turn.
 
 While an object waits, its Deployment and its ConfigMap stay as they are: workers of the former release read the former
 document. Only the number of workers follows the spec.
@@ -37,13 +37,15 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.worker_pods.exits import is_overcome
 from ots_tunnel_operator.assess.worker_pods.trouble import MEMORY_SECONDS, RESTARTS
 from ots_tunnel_operator.kube.kinds import Manifest
-from ots_tunnel_operator.plan.actions import Plan, Wait
+from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, Wait
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world.pod import Pod
 from ots_tunnel_operator.world.world import World
 
 #: Problems of actions before a rollout that last until a person acts: a refused template, or a name that is taken.
 CANNOT_BEGIN = frozenset({Reason.POD_TEMPLATE_REFUSED, Reason.NAME_CONFLICT})
+#: Kinds that are applied after the Deployment: the rollout has begun by then, and workers run without them as well.
+AFTERWARDS = frozenset({"PodDisruptionBudget"})
 
 
 def replaces_workers(world: World, manifest: Manifest, replicas: int) -> bool:
@@ -82,10 +84,11 @@ def asks_again(world: World) -> bool:
     return _progress(world) == Reason.ROLLOUT_STUCK
 
 
-def refused(decided: Plan, world: World, problem: Problem) -> Plan:
+def refused(decided: Plan, world: World, problem: Problem, failed: Action) -> Plan:
     """The plan with the problem of an action that failed; a rollout that cannot begin keeps no place from others."""
     begins = decided.held or decided.wait
-    is_refused = problem.reason in CANNOT_BEGIN and not is_rolling(world)
+    is_needed = not (isinstance(failed, ApplyObject) and failed.manifest["kind"] in AFTERWARDS)
+    is_refused = problem.reason in CANNOT_BEGIN and is_needed and not is_rolling(world)
     if is_refused and begins is not None and begins.reason in (Reason.ROLLING_WORKERS, Reason.ROLLOUT_WAITING):
         stuck = Wait(Reason.ROLLOUT_STUCK, "the former workers keep running: what the next ones need is refused")
         decided = replace(decided, wait=stuck, held=None)

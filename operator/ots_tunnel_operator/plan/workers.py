@@ -15,6 +15,7 @@ from ots_tunnel_operator.manifests.worker_spread import disruption_budget
 from ots_tunnel_operator.plan.actions import (
     Action,
     ApplyObject,
+    CheckName,
     Plan,
     RecordStatus,
     ScaleDown,
@@ -86,7 +87,7 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
     if held is not None:
         others = tuple(one for one in actions if one.manifest["kind"] not in HELD)
         is_scaled = assessment.deployed_replicas == step.replicas
-        tried = _trial(world, actions) if asks_again(world) else ()
+        tried: tuple[Action, ...] = (*_trial(world, actions), *_names(actions)) if asks_again(world) else ()
         scaled = () if is_scaled else (SetReplicas(step.replicas),)
         # the number first: what the next workers need may be refused
         told = (*step.marks, *tried, *scaled, *others)
@@ -105,6 +106,11 @@ def _trial(world: World, actions: tuple[ApplyObject, ...]) -> tuple[TryTemplate,
     has_own_part = bool(world.resource.spec.worker_settings.pod_template)
     workers = (one.manifest for one in actions if one.manifest["kind"] == "Deployment")
     return tuple(TryTemplate(manifest) for manifest in workers if has_own_part or changes_template(world, manifest))
+
+
+def _names(actions: tuple[ApplyObject, ...]) -> tuple[CheckName, ...]:
+    """Whether the names of what is held are still taken: such an object would give its turn up again and again."""
+    return tuple(CheckName(one.manifest) for one in actions if one.manifest["kind"] in HELD)
 
 
 def _rollout(

@@ -236,3 +236,38 @@ async def test_workers_are_stopped_by_the_number_0_although_another_object_has_t
     assert scene.kube.objects["Deployment", NAME]["spec"]["replicas"] == 0
     assert found["Degraded"] == "NameConflict"
     assert scene.kube.objects[kind, name] == {"metadata": {"name": name}}
+
+
+async def test_a_rollout_that_has_begun_says_so_although_what_comes_after_it_cannot_be_made() -> None:
+    """Somebody has made a disruption budget of their own for these workers, which are replaced without ours."""
+    scene = Scene(**PLAIN)
+    await scene.passes(3)
+    scene.kube.objects["PodDisruptionBudget", workers_name(NAME)] = {"metadata": {"name": workers_name(NAME)}}
+    assert (await scene.passes(1))["Degraded"] == "NameConflict"
+    scene.install("worker:2")
+
+    assert (await scene.passes(1))["Progressing"] == "RolloutWaiting"
+    found = await scene.passes(1)
+
+    assert scene.image == "worker:2"
+    assert (found["Progressing"], found["Degraded"]) == ("RollingWorkers", "NameConflict")
+    assert scene.places() == 1
+
+
+async def test_a_release_whose_document_has_a_taken_name_says_so_in_every_pass() -> None:
+    scene = Scene(**PLAIN)
+    await scene.passes(3)
+    scene.kube.objects["ConfigMap", config_name(NAME)] = {"metadata": {"name": config_name(NAME)}}
+    await scene.passes(1)
+    scene.install("worker:2")
+    await scene.passes(2)
+
+    for _ in range(6):
+        found = await scene.passes(1)
+        assert (found["Progressing"], found["Degraded"]) == ("RolloutStuck", "NameConflict")
+        assert scene.places() == 0
+    assert scene.image == "worker:1"
+
+    del scene.kube.objects["ConfigMap", config_name(NAME)]
+    await scene.passes(3)
+    assert scene.image == "worker:2"

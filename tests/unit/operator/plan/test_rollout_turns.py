@@ -11,7 +11,7 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.diagnosis import pod_template_refused
 from ots_tunnel_operator.manifests.worker_deployment import deployment as rendered
 from ots_tunnel_operator.manifests.worker_document import worker_config
-from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, SetReplicas, TryTemplate
+from ots_tunnel_operator.plan.actions import Action, ApplyObject, CheckName, Plan, SetReplicas, TryTemplate
 from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.plan.rollout import refused
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -232,6 +232,7 @@ REFUSED = pod_template_refused("denied by a policy", has_own_part=True)
 SELECTED = {"podTemplate": {"spec": {"nodeSelector": {"disk": "ssd"}}}}
 
 
+FAILED = ApplyObject({"kind": "NetworkPolicy"})
 TAKEN = Problem(Reason.NAME_CONFLICT, "NetworkPolicy 'flights-copy-workers' belongs to something else")
 
 
@@ -241,7 +242,7 @@ def test_what_a_person_has_to_end_takes_no_place(said: tuple[str, str], problem:
     """Three such objects would keep the workers of all others at the former release, for ever."""
     of = old(said)
 
-    found = refused(planned(of), of, problem)
+    found = refused(planned(of), of, problem, FAILED)
 
     assert found.wait is not None
     assert (found.wait.reason, found.held, found.problem) == ("RolloutStuck", None, problem)
@@ -252,10 +253,10 @@ def test_it_is_tried_again_without_a_place_and_then_waits_for_its_turn() -> None
     of = templated(STUCK)
     found = planned(of)
 
-    assert [type(one) for one in told(found)] == [TryTemplate]
+    assert [type(one) for one in told(found)] == [TryTemplate, CheckName, CheckName]
     assert found.held is not None
     assert found.held.reason == "RolloutWaiting"
-    after = refused(found, of, REFUSED)
+    after = refused(found, of, REFUSED, FAILED)
     assert after.wait is not None
     assert (after.wait.reason, after.held) == ("RolloutStuck", None)
     # who only waits asks nothing: many objects begin to wait at once
@@ -265,7 +266,7 @@ def test_it_is_tried_again_without_a_place_and_then_waits_for_its_turn() -> None
 def test_what_may_be_over_in_the_next_pass_costs_no_place() -> None:
     of, problem = old(ROLLING), Problem(Reason.API_SERVER_REFUSED, "no answer")
 
-    found = refused(planned(of), of, problem)
+    found = refused(planned(of), of, problem, FAILED)
 
     assert found.wait is not None
     assert (found.wait.reason, found.problem) == ("RollingWorkers", problem)
@@ -274,7 +275,7 @@ def test_what_may_be_over_in_the_next_pass_costs_no_place() -> None:
 def test_a_refusal_in_the_middle_of_a_rollout_keeps_its_place() -> None:
     mid = replace(old(ROLLING), children=deployed(resource(recorded()), 1, "worker:1", replicas=2, updatedReplicas=1))
 
-    found = refused(planned(mid), mid, REFUSED)
+    found = refused(planned(mid), mid, REFUSED, FAILED)
 
     assert found.wait is not None
     assert found.wait.reason == "RollingWorkers"
@@ -284,7 +285,7 @@ def test_a_refusal_without_a_rollout_is_only_told() -> None:
     of = resource(recorded(observedGeneration=3))
     at_rest = world(of, children=deployed(of, 1, "worker:2"))
 
-    found = refused(planned(at_rest), at_rest, REFUSED)
+    found = refused(planned(at_rest), at_rest, REFUSED, FAILED)
 
     assert (found.wait, found.held, found.problem) == (None, None, REFUSED)
 
