@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from ots_tunnel.errors import ParameterInvalid, ResourceGone, TunnelExpired
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelDescription
+from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.completion import awaits_proof
 from ots_tunnel_operator.assess.creation import is_recreated
@@ -16,6 +17,7 @@ from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.assess.preflight import tunnel_expired
 from ots_tunnel_operator.assess.snapshot import COMPLETED
 from ots_tunnel_operator.assess.verdict import was_behind
+from ots_tunnel_operator.assess.worker_pods.place import awaits_movement
 from ots_tunnel_operator.diagnosis import Place, instance_busy, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.loop_cache import LoopCache
@@ -64,7 +66,8 @@ class TunnelObserver:
         world = replace(world, foreign_since=_foreign(description, world, cache))
         try:
             checkpoints = None
-            if _needs_checkpoints(world):
+            is_told = not awaits_movement(world) or has_moved(description) is not None
+            if _needs_checkpoints(world) or not is_told:
                 checkpoints = await self._checkpoints(instance, description, patience)
         except ResourceGone as error:
             problem = Problem(
@@ -104,6 +107,7 @@ class TunnelObserver:
             or kept.description.tunnel.tunnel_id != recorded
             or not is_initialised(kept.description)
             or awaits_proof(world)
+            or awaits_movement(world)
         ):
             return None
         starting = _needs_checkpoints(world) and resource.recorded_snapshot.get("tunnelId") != recorded

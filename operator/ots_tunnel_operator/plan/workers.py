@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.assess.assessment import Assessment
@@ -23,6 +25,7 @@ from ots_tunnel_operator.plan.actions import (
     TryTemplate,
     Wait,
 )
+from ots_tunnel_operator.plan.another_place import empty_former_place
 from ots_tunnel_operator.plan.rollout import (
     asks_again,
     changes_template,
@@ -74,6 +77,8 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
         settings: of the process.
         problem: a problem that does not stop workers, for the report.
     """
+    if (emptied := empty_former_place(world, assessment)) is not None:
+        return replace(emptied, problem=problem)
     completed = assessment.is_completed
     wanted = 0 if completed else assessment.scaling.wanted
     step = course(world, wanted)

@@ -15,27 +15,42 @@ def find_changed_place(world: World) -> Problem | None:
 
     The workers' Deployment has the place that it was applied with. Those that run keep it.
     """
-    resource, found = world.resource, world.deployment
-    if found is None or resource.spec.sink.files is None:
+    before, wanted = former_place(world), files_place(world.resource.object)
+    files = world.resource.spec.sink.files
+    if not before or files is None or _is_unwritten(world):
         return None
-    before = (found["metadata"].get("annotations") or {}).get(names.ANNOTATION_FILES_PLACE)
-    wanted = files_place(resource.object)
-    accepted = resource.object.metadata.annotations.get(names.ANNOTATION_ACCEPT_PLACE)
-    if not before or not wanted or wanted in (before, accepted) or _is_unwritten(world):
-        return None
-    changed = "spec.sink.files.endpoint" if resource.spec.sink.files.is_bucket else "spec.workers.podTemplate"
+    changed = "spec.sink.files.endpoint" if files.is_bucket else "spec.workers.podTemplate"
     return Problem(
         Reason.INVALID_SPEC,
-        f"{changed}: found {wanted!r} as the place of spec.sink.files.url {resource.spec.sink.files.url!r}, allowed is "
-        f"{before!r}, to which the workers have written; another one would get only what comes later: set it back, or, "
-        f"where it is the same place or has all files of the former one, set the annotation "
+        f"{changed}: found {wanted!r} as the place of spec.sink.files.url {files.url!r}, allowed is {before!r}, to "
+        f"which the workers have written; another one would get only what comes later: set it back, or, where it is "
+        f"the same place or has all files of the former one, copied while spec.suspend is true, set the annotation "
         f"{names.ANNOTATION_ACCEPT_PLACE} to the one that was found",
         ("SinkReady",),
     )
 
 
+def former_place(world: World) -> str:
+    """The place that the workers were applied with, where the spec has another one that nobody has accepted.
+
+    Empty where the spec has the same one, where it has none, and where none was recorded.
+    """
+    resource, found = world.resource, world.deployment
+    if found is None or resource.spec.sink.files is None:
+        return ""
+    before = str((found["metadata"].get("annotations") or {}).get(names.ANNOTATION_FILES_PLACE) or "")
+    wanted = files_place(resource.object)
+    accepted = resource.object.metadata.annotations.get(names.ANNOTATION_ACCEPT_PLACE)
+    return "" if not wanted or wanted in (before, accepted) else before
+
+
+def awaits_movement(world: World) -> bool:
+    """Whether another place is taken or refused by whether the tunnel has moved, which takes a fresh look at it."""
+    return bool(former_place(world)) and not any(pod.ready for pod in world.pods)
+
+
 def _is_unwritten(world: World) -> bool:
-    """Whether nothing can be missing in another place: the tunnel has not moved, and no worker is at it."""
+    """Whether nothing can be missing in another place: the tunnel has certainly not moved, and no worker is at it."""
     if not isinstance(world.tunnel, Tunnel) or any(pod.ready for pod in world.pods):
         return False
-    return not has_moved(world.tunnel.description, world.tunnel.checkpoints)
+    return has_moved(world.tunnel.description, world.tunnel.checkpoints) is False

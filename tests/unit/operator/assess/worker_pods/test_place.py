@@ -7,19 +7,31 @@ from typing import Any
 
 import pytest
 
+from ots_tunnel.model import ChannelId
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.worker_pods.place import find_changed_place
 from ots_tunnel_operator.manifests.files_place import files_place
-from ots_tunnel_operator.plan.actions import ApplyObject
+from ots_tunnel_operator.plan.actions import ApplyObject, ScaleDown
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world.absence import Failure
 from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World
-from tests.support.operator.worlds import channel, deployment, description, planned, pod, recorded, resource, world
+from tests.support.operator.worlds import (
+    FRESH,
+    channel,
+    deployment,
+    description,
+    planned,
+    pod,
+    recorded,
+    resource,
+    world,
+)
 
 KEYS = {"secretRef": {"name": "keys"}}
 CLAIM = {"persistentVolumeClaim": {"claimName": "orders"}}
 BUCKET_PLACE = "s3://shop/orders in minio:9000"
+UNMOVED = Tunnel(description(channel("a")), {ChannelId("a"): FRESH})
 
 
 def folder(volume: dict[str, Any] = CLAIM, path: str = "/data", **mount: Any) -> dict[str, Any]:
@@ -110,7 +122,7 @@ def test_another_place_is_told_and_nothing_is_applied(spec: dict[str, Any], befo
         # without a volume: that is another problem
         running(folder(path="/other"), "persistentVolumeClaim/orders:/orders"),
         # a claim that does not exist, for example, is corrected
-        running(bucket("http://other:9000"), BUCKET_PLACE, tunnel=Tunnel(description(channel("a"))), pods=()),
+        running(bucket("http://other:9000"), BUCKET_PLACE, tunnel=UNMOVED, pods=()),
     ],
 )
 def test_no_other_place_is_no_problem(found: World) -> None:
@@ -120,7 +132,10 @@ def test_no_other_place_is_no_problem(found: World) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"tunnel": Tunnel(description(channel("a"))), "pods": (pod("pod-1"),)},
+        {"tunnel": UNMOVED, "pods": (pod("pod-1"),)},
+        # its checkpoints were not read, and a row may have been confirmed since the description
+        {"tunnel": replace(UNMOVED, checkpoints=None), "pods": ()},
+        {"tunnel": replace(UNMOVED, checkpoints={ChannelId("a"): replace(FRESH, sequence_number=1)}), "pods": ()},
         {"tunnel": Failure(Problem(Reason.ENDPOINT_UNREACHABLE, "no answer")), "pods": ()},
     ],
 )
@@ -133,4 +148,39 @@ def test_an_accepted_place_is_applied_and_recorded() -> None:
     applied = [action.manifest for action in plan.actions if isinstance(action, ApplyObject)]
     workers = next(manifest for manifest in applied if manifest["kind"] == "Deployment")
 
+    assert workers["metadata"]["annotations"][names.ANNOTATION_FILES_PLACE] == "s3://shop/orders in other:9000"
+
+
+@pytest.mark.parametrize(
+    ("changes", "actions"),
+    [
+        # a rollout would keep it until a new one is ready, and it could write and confirm rows until then
+        ({"pods": (pod("pod-1", ready=False),)}, (ScaleDown(),)),
+        ({"pods": (), "children": deployment(1, replicas=0)}, (ScaleDown(),)),
+        ({"pods": (pod("pod-1", ready=False, deleting=True),), "children": deployment(0)}, ()),
+    ],
+    ids=["starting", "not made yet", "draining"],
+)
+def test_workers_of_a_place_without_files_end_before_another_one_is_used(
+    changes: dict[str, Any], actions: tuple[ScaleDown, ...]
+) -> None:
+    found = {"children": deployment()} | changes
+    for item in found["children"].values():
+        item["metadata"]["annotations"] = {names.ANNOTATION_FILES_PLACE: BUCKET_PLACE}
+    plan = planned(running(bucket("http://other:9000"), None, tunnel=UNMOVED, **found))
+
+    assert plan.actions == actions
+    assert plan.problem is None
+    assert plan.wait is not None
+    assert f"when the workers of {BUCKET_PLACE!r} have ended: {len(found['pods'])} pods are left" in plan.wait.message
+
+
+def test_another_place_is_used_when_the_last_worker_has_ended() -> None:
+    children = deployment(0)
+    children["Deployment", "flights-copy"]["metadata"]["annotations"] = {names.ANNOTATION_FILES_PLACE: BUCKET_PLACE}
+    plan = planned(running(bucket("http://other:9000"), None, tunnel=UNMOVED, pods=(), children=children))
+    applied = [action.manifest for action in plan.actions if isinstance(action, ApplyObject)]
+
+    workers = next(manifest for manifest in applied if manifest["kind"] == "Deployment")
+    assert workers["spec"]["replicas"] == 1
     assert workers["metadata"]["annotations"][names.ANNOTATION_FILES_PLACE] == "s3://shop/orders in other:9000"
