@@ -1,7 +1,8 @@
 """A pod that waits for its volumes, as one does whose ConfigMap or Secret is missing. Pure.
 
 The kubelet tells why in events alone, which the operator may not read: the pod says only ContainerCreating, as in any
-start. So it is told from one whose image is being fetched, and what its volumes need is named.
+start. From one whose image is being fetched it is told by kubelets from 1.36 on, which say before they fetch it that
+network and volumes are there; earlier ones say so when they have the image. What its volumes need is named.
 """
 
 from __future__ import annotations

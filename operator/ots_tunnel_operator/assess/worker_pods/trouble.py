@@ -42,8 +42,9 @@ RESTARTS = 3
 MEMORY_SECONDS = 600.0
 #: Seconds for which the end of a pod by its node explains that a worker is missing.
 EVICTED_SECONDS = 600.0
-#: Seconds in which a node attaches volumes and makes a pod's network.
-MOUNT_SECONDS = 60.0
+#: Seconds in which a node attaches volumes, makes a pod's network and fetches an image: kubelets before 1.36 tell of
+#: the first two only when they have the image.
+MOUNT_SECONDS = 300.0
 #: The kubelet's words for an image that cannot be had.
 _IMAGES = frozenset({"ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
 #: A pod in a message of the API server, whose name is another one in each try.
@@ -118,10 +119,11 @@ def _lacks_a_volume(pod: Pod, world: World) -> Problem | None:
     found = pod.mounting
     if found is None or world.now - found.since < MOUNT_SECONDS:
         return None
-    needs = f": one of what its volumes need may be missing ({', '.join(found.needs)})" if found.needs else ""
+    needs = f", or one of what its volumes need is missing ({', '.join(found.needs)})" if found.needs else ""
     return Problem(
         Reason.CONTAINER_CONFIG_ERROR,
-        f"pod {pod.name}: its node has it, but has begun none of its containers{needs}: `kubectl -n "
+        f"pod {pod.name}: its node has had it for {MOUNT_SECONDS / 60:.0f} minutes, but has begun none of its "
+        f"containers: its network is not there, its image is still being fetched{needs}: `kubectl -n "
         f"{world.resource.namespace} describe pod {pod.name}` has the node's words: create what is missing, or correct "
         f"spec.workers.podTemplate",
     )
