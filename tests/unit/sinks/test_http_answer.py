@@ -75,6 +75,17 @@ def test_a_retry_after_is_a_number_or_a_date(text: str, seconds: float) -> None:
             aiohttp.ClientResponseError(Mock(real_url=ADDRESS), (), status=400, message="Bad status line"),
             "ClientResponseError",
         ),
+        *(
+            (
+                aiohttp.ClientConnectorError(TO, OSError(111, f"Connect call failed ('{address}', 443)")),
+                "Cannot connect to host hooks.example:443 [Connection refused]",
+            )
+            for address in ("192.0.2.1", "192.0.2.2")
+        ),
+        (
+            aiohttp.ClientConnectorError(TO, OSError("Multiple exceptions")),
+            "Cannot connect to host hooks.example:443 [its addresses fail for different reasons]",
+        ),
         (
             aiohttp.ClientConnectorDNSError(TO, OSError(-2, "Name or service not known")),
             "Cannot connect to host hooks.example:443 ssl:default [Name or service not known]",

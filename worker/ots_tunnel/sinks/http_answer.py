@@ -11,6 +11,7 @@ No header proves the contrary: Varnish adds a Retry-After to the 503 that it mak
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
@@ -88,5 +89,14 @@ def why_silent(error: Exception, seconds: float) -> str:
     if isinstance(error, TimeoutError):
         return f"none within {seconds:g} s"
     if isinstance(error, aiohttp.ClientConnectorError):
-        return str(error)
+        return _why_unconnected(error)
     return (isinstance(error, OSError) and error.strerror) or type(error).__name__
+
+
+def _why_unconnected(error: aiohttp.ClientConnectorError) -> str:
+    """Without the IP address that was tried last: those of a service take turns, and each would be another text."""
+    if isinstance(error, aiohttp.ClientConnectorDNSError | aiohttp.ClientSSLError):
+        return str(error)
+    number = error.os_error.errno
+    why = "its addresses fail for different reasons" if number is None else os.strerror(number)
+    return f"Cannot connect to host {error.host}:{error.port} [{why}]"
