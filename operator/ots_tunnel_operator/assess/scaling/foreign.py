@@ -50,7 +50,9 @@ def _others(world: World, wanted: int) -> str:
     found = world.deployment
     if found is None or int(found["spec"].get("replicas", 1)) == wanted:
         return ""
-    return ", ".join(sorted(set(_writers(found)) - {FIELD_MANAGER}))
+    writers = set(_writers(found))
+    # a change by another client ends our part of the field; where we have one, the others have set our number once
+    return "" if FIELD_MANAGER in writers else ", ".join(sorted(writers))
 
 
 def _writers(deployment: Mapping[str, Any]) -> Iterator[str]:

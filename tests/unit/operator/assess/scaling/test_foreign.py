@@ -79,6 +79,13 @@ def test_a_number_of_the_object_that_is_on_its_way_warns_of_nobody() -> None:
     assert planned(found).warning is None
 
 
+def test_a_client_that_has_once_set_the_same_number_is_no_rival() -> None:
+    """Two clients own a field that both have set to one value; the later change of one of them ends that."""
+    children = owned(manager("kubectl"), manager(FIELD_MANAGER)).children
+
+    assert planned(replace(scaled("Disabled"), children=children)).warning is None
+
+
 def test_nobody_is_warned_of_while_the_last_workers_go() -> None:
     found = replace(scaled("Disabled", replicas=0, workers=2), children=owned(manager("kubectl")).children)
 
