@@ -133,6 +133,12 @@ def message(tmp_path: Path, path: str, value: object) -> str:
         ),
         ("sink.files.url", "s3://bucket/a#b", "sink.files.url: found 's3://bucket/a#b', allowed is file:///path or "),
         ("sink.files.url", "s3://bucket?a", "sink.files.url: found 's3://bucket?***', allowed is file:///path or "),
+        (
+            "sink.files.url",
+            "s3://bucket/a//b",
+            "sink.files.url: found 's3://bucket/a//b', allowed is a prefix without //",
+        ),
+        ("sink.files.url", "s3://bucket/..", "sink.files.url: found 's3://bucket/..', allowed is a prefix without //"),
         ("sink.files.url", "s3://[bucket/", "sink.files.url: found 's3://[bucket/', allowed is file:///path or "),
         (
             "sink.http.url",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 from pydantic.alias_generators import to_snake
@@ -10,6 +11,9 @@ from pydantic.alias_generators import to_snake
 from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import ConfigModel, CredentialsConfig, Endpoint, Name, NonEmptyPath
 from ots_tunnel.config.problems import Contradiction
+
+#: Parts of a prefix that no path of the store's library has.
+_NO_FOLDERS = frozenset({"", ".", ".."})
 
 
 class FileStoreConfig(ConfigModel):
@@ -36,6 +40,9 @@ class FileStoreConfig(ConfigModel):
     @model_validator(mode="after")
     def _fits_its_scheme(self) -> Self:
         if self.url.startswith("s3:"):
+            prefix = urlsplit(self.url).path.strip("/")
+            if prefix and not _NO_FOLDERS.isdisjoint(prefix.split("/")):
+                raise Contradiction("url", f"found {self.url!r}, allowed is a prefix without //, /./ and /../")
             if self.credentials is None:
                 raise Contradiction("credentials", f"missing, url {self.url!r} needs {{directory: ...}}")
             return self
