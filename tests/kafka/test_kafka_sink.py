@@ -375,7 +375,10 @@ async def test_certificates_that_change_during_an_outage_cost_neither_record_nor
         assert sink.retries > former
 
     by_key = numbers_by_key(await in_topic(broker, topic))
-    assert by_key == {f"[{key}]".encode(): list(range(9)) for key in range(20)}
+    # The deadline may pass for a record that the broker has stored: the repeat follows the record itself.
+    assert {key: without_repeats(numbers) for key, numbers in by_key.items()} == {
+        f"[{key}]".encode(): list(range(9)) for key in range(20)
+    }
 
 
 async def test_a_full_queue_makes_the_writer_wait(broker: Broker, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
