@@ -30,7 +30,7 @@ ANNOTATION_CONFIG_HASH = f"{GROUP}/config-hash"
 ANNOTATION_TEMPLATE_HASH = f"{GROUP}/template-hash"
 #: On the workers' Deployment: generation of the object and hash of the part of its spec that makes the template.
 ANNOTATION_MADE_FROM = f"{GROUP}/made-from"
-#: On the workers' Deployment: the place that its pods write files to (`manifests.files_place`).
+#: On the workers' Deployment and ConfigMap: the place that they write files to (`manifests.files_place`).
 ANNOTATION_FILES_PLACE = f"{GROUP}/files-place"
 #: Of Kubernetes: pods with a lower cost go first where a ReplicaSet has to remove some.
 ANNOTATION_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

@@ -17,6 +17,7 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.children import child
 from ots_tunnel_operator.manifests.delivery_section import delivery_section
+from ots_tunnel_operator.manifests.files_place import files_place
 from ots_tunnel_operator.manifests.sink_section import sink_section
 from ots_tunnel_operator.manifests.worker_volumes import secret_folder
 from ots_tunnel_operator.times import timestamp
@@ -70,7 +71,10 @@ def worker_config(obj: TablestoreTunnel, tunnel_id: str, read_until: float | Non
 def config_map(obj: TablestoreTunnel, config: WorkerConfig) -> Manifest:
     """Build ConfigMap `<name>-config` with the worker's document."""
     manifest = child(obj, "v1", "ConfigMap", names.config_name(obj.name), names.ROLE_WORKER)
-    return manifest | {"data": {names.WORKER_FILE: dump_config(config)}}
+    place = files_place(obj)
+    # here as well as on the Deployment, which somebody may delete
+    made = {"annotations": {names.ANNOTATION_FILES_PLACE: place}} if place else {}
+    return manifest | {"metadata": manifest["metadata"] | made, "data": {names.WORKER_FILE: dump_config(config)}}
 
 
 def config_hash(config: WorkerConfig) -> str:

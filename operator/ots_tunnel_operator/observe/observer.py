@@ -101,6 +101,18 @@ class Observer:
         if resource.spec.uses_spark:
             wanted.append((CONFIG_MAP, names.snapshot_name(resource.name), names.ROLE_SNAPSHOT))
             wanted.append((SPARK_APPLICATION, names.snapshot_name(resource.name), names.ROLE_SNAPSHOT))
+        found = await self._owned(resource, wanted)
+        if (
+            resource.spec.sink.files is not None
+            and (DEPLOYMENT.kind, names.deployment_name(resource.name)) not in found
+        ):
+            # it has the place of the files as well (`assess.worker_pods.place`)
+            found |= await self._owned(resource, [(CONFIG_MAP, names.config_name(resource.name), names.ROLE_WORKER)])
+        return found
+
+    async def _owned(
+        self, resource: Resource, wanted: list[tuple[Kind, str, str]]
+    ) -> dict[tuple[str, str], Mapping[str, Any]]:
         found: dict[tuple[str, str], Mapping[str, Any]] = {}
         for kind, name, role in wanted:
             item = await self._kube.get(kind, resource.namespace, name)

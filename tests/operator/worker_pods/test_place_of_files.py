@@ -57,3 +57,21 @@ async def test_a_worker_that_is_being_started_ends_before_another_place_is_used(
         await scene.steps(2)
 
         assert await workers(scene) == (1, "s3://shop/orders in other:9000")
+
+
+async def test_a_deployment_that_somebody_has_deleted_does_not_forget_the_place() -> None:
+    async with open_model_scene() as scene:
+        await begin(scene)
+        ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        await scene.kube.patch(POD, "default", "w-1", {"status": ready}, "status")
+        await scene.edit({"sink": {"files": {"endpoint": "http://other:9000"}}})
+        await scene.kube.delete(DEPLOYMENT, "default", NAME)
+        await scene.steps(3)
+
+        assert scene.names("Deployment") == []
+        assert await scene.reason("SinkReady") == "InvalidSpec"
+
+        await scene.edit({"sink": {"files": {"endpoint": "http://former:9000"}}})
+        await scene.steps(2)
+
+        assert await workers(scene) == (1, "s3://shop/orders in former:9000")

@@ -13,7 +13,8 @@ from ots_tunnel_operator.world.world import World
 def find_changed_place(world: World) -> Problem | None:
     """The problem of another volume behind `files.url`, or of another store; None where nothing was written yet.
 
-    The workers' Deployment has the place that it was applied with. Those that run keep it.
+    The workers' Deployment has the place that it was applied with; where it was deleted, their ConfigMap has it.
+    Workers that run keep it.
     """
     before, wanted = former_place(world), files_place(world.resource.object)
     files = world.resource.spec.sink.files
@@ -35,7 +36,8 @@ def former_place(world: World) -> str:
 
     Empty where the spec has the same one, where it has none, and where none was recorded.
     """
-    resource, found = world.resource, world.deployment
+    resource = world.resource
+    found = world.deployment or world.child("ConfigMap", names.config_name(resource.name))
     if found is None or resource.spec.sink.files is None:
         return ""
     before = str((found["metadata"].get("annotations") or {}).get(names.ANNOTATION_FILES_PLACE) or "")
