@@ -41,7 +41,7 @@ class Stage:
     marks: str | None = None
     folders: tuple[str, ...] = ()
     workers: int = 0
-    timeout: int = 60
+    timeout: int = 180
     #: Whether an interrupted run goes on where it was.
     is_resumed: bool = False
     #: Whether its tests measure coverage, their child processes included.

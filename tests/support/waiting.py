@@ -22,7 +22,7 @@ THREAD_PAUSE = 0.02
 
 
 async def until(
-    condition: Callable[[], T | Awaitable[T]], seconds: float = 30, what: str = "", *, pause: float | None = None
+    condition: Callable[[], T | Awaitable[T]], seconds: float = 90, what: str = "", *, pause: float | None = None
 ) -> T:
     """Wait in the event loop for a condition; return its first true answer.
 

@@ -318,6 +318,6 @@ async def test_what_a_client_abandons_is_freed_without_a_collection_of_garbage(d
         before = left(web.Response), left(web.BaseRequest)
         for _ in range(3):
             await abandon(driver, request, body)
-        await until(lambda: (left(web.Response), left(web.BaseRequest)) == before, seconds=10, what="they are freed")
+        await until(lambda: (left(web.Response), left(web.BaseRequest)) == before, what="they are freed")
     finally:
         gc.enable()
