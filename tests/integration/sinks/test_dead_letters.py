@@ -24,7 +24,7 @@ from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.middleware.base import AtOnce, behind
-from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
+from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_lines
 from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink, Tolerant
 from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.transport.inprocess import InProcessTransport
@@ -69,7 +69,7 @@ async def keys_of(scene: EmulatorScene) -> set[str]:
 
 async def test_only_the_refused_records_are_missing(scene: EmulatorScene, tmp_path: Path) -> None:
     old = {0, 7, 77, 149}
-    files = FileSettings(FolderStore(tmp_path), JsonLines(letter_form), 1 << 20, 0.2, Backoff(0.01, 2, 0.1, 0))
+    files = FileSettings(FolderStore(tmp_path), JsonLines(letter_lines), 1 << 20, 0.2, Backoff(0.01, 2, 0.1, 0))
     sink = LetteringSink(AtOnce(sink_of(scene)), DeadLetters(scene.tunnel_id, files))
     worker = scene.worker(sink)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -17,11 +18,11 @@ from ots_emulator import Emulator, Settings
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.model import ChannelType, TunnelType
 from ots_tunnel.protocol.backoff import Backoff
-from ots_tunnel.sinks.files import FilesSink, json_lines
+from ots_tunnel.sinks.files import FilesSink
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.settings import FileSettings
-from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.sinks.json_bytes import json_lines
 from ots_tunnel.transport import aio
 from ots_tunnel.worker.worker import TunnelWorker
 from tests.support.emulator.emulator_scene import CREDENTIALS, EmulatorScene
@@ -63,7 +64,8 @@ class Volume:
 def volume(monkeypatch: pytest.MonkeyPatch) -> Iterator[Volume]:
     """The volume of the test's folder."""
     volume = Volume()
-    calls = {"create": (JsonLines, "create"), "write": (json_lines, "json_text"), "unlink": (Path, "unlink")}
+    here = sys.modules[__name__]
+    calls = {"create": (JsonLines, "create"), "write": (here, "json_lines"), "unlink": (Path, "unlink")}
     for name, (place, attribute) in {**calls, "fsync": (os, "fsync")}.items():
         monkeypatch.setattr(place, attribute, volume.passing(name, getattr(place, attribute)))
     yield volume
@@ -88,7 +90,7 @@ async def running_worker(folder: Path) -> AsyncIterator[tuple[EmulatorScene, Tun
         await scene.put(KEYS)
         await scene.create_tunnel(TunnelType.BaseAndStream)
         endpoint = emulator.endpoint.replace("127.0.0.1", "localhost")
-        files = FileSettings(FolderStore(folder), JsonLines(json_form), 1, 0.1, Backoff(0.01, 2, 0.1, 0))
+        files = FileSettings(FolderStore(folder), JsonLines(json_lines), 1, 0.1, Backoff(0.01, 2, 0.1, 0))
         client = TunnelClient(endpoint, "demo", CREDENTIALS)
         worker = TunnelWorker(client, FilesSink(scene.tunnel_id, files), scene.settings(interval=0.3, timeout=2))
         running = asyncio.create_task(worker.run())

@@ -23,7 +23,7 @@ from ots_tunnel.sinks.files import FilesSink
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.settings import FileSettings
-from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.sinks.json_bytes import json_lines
 from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
@@ -43,7 +43,9 @@ async def consume(endpoint: str, tunnel_id: str, destination: str, interval: flo
     )
     sink: Sink
     if destination.startswith("/"):
-        files = FileSettings(FolderStore(Path(destination)), JsonLines(json_form), 60_000, 0.4, Backoff(0.1, 2, 0.2, 0))
+        files = FileSettings(
+            FolderStore(Path(destination)), JsonLines(json_lines), 60_000, 0.4, Backoff(0.1, 2, 0.2, 0)
+        )
         sink = FilesSink(settings.tunnel_id, files)
     else:
         sink = TablestoreSink(

@@ -33,7 +33,7 @@ BATCH = Batch(ChannelId("c1"), ChannelType.STREAM, [RECORD, RECORD])
 
 
 async def test_records_become_json_lines() -> None:
-    out = io.StringIO()
+    out = io.BytesIO()
     await StdoutSink(out).write(BATCH, OpenGuard())
 
     lines = out.getvalue().splitlines()
@@ -54,7 +54,7 @@ async def test_records_become_json_lines() -> None:
 async def test_a_reader_that_stops_reading_does_not_stop_the_loop() -> None:
     read_on = threading.Event()
 
-    class Full(io.StringIO):
+    class Full(io.BytesIO):
         def flush(self) -> None:
             assert read_on.wait(10)
 
@@ -101,7 +101,7 @@ async def test_counting() -> None:
     assert (sink.rows, sink.bytes) == (2, 2 * RECORD.size)
 
 
-@pytest.mark.parametrize("sink", [CountSink(), StdoutSink(io.StringIO())])
+@pytest.mark.parametrize("sink", [CountSink(), StdoutSink(io.BytesIO())])
 async def test_nothing_passes_a_closed_fence(sink: CountSink | StdoutSink) -> None:
     with pytest.raises(OwnershipLost):
         await sink.write(BATCH, ClosedGuard())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -110,9 +110,15 @@ async def test_a_transform_works_on_a_slice_per_round(records: list[Record], mon
 
 @KINDS
 async def test_stdout_works_on_a_slice_per_round(records: list[Record], monkeypatch: pytest.MonkeyPatch) -> None:
-    rounds, printed = Rounds(), list[str]()
-    real = stdout.json_form
-    monkeypatch.setattr(stdout, "json_form", lambda record, channel: (rounds.note(record), real(record, channel))[1])
+    rounds, printed = Rounds(), list[bytes]()
+    real = stdout.json_lines
+
+    def noted(part: Sequence[Record], channel_id: ChannelId) -> Iterator[bytes]:
+        for record in part:
+            rounds.note(record)
+        return real(part, channel_id)
+
+    monkeypatch.setattr(stdout, "json_lines", noted)
 
     class Lines:
         def writelines(self, lines: Any, /) -> None:
@@ -123,7 +129,7 @@ async def test_stdout_works_on_a_slice_per_round(records: list[Record], monkeypa
     await stdout.StdoutSink(Lines()).write(_batch(records), OpenGuard())
 
     rounds.check(len(records))
-    assert [json.loads(line)["key"]["id"] for line in printed] == list(range(len(records)))
+    assert [json.loads(line)["key"]["id"] for line in b"".join(printed).splitlines()] == list(range(len(records)))
 
 
 @KINDS

@@ -10,11 +10,11 @@ import hashlib
 import hmac
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from ots_tunnel.model import Action, ChannelId
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.json_record import json_form, json_text
+from ots_tunnel.sinks.json_bytes import json_bytes
+from ots_tunnel.sinks.json_record import json_key, json_text
 
 CONTENT_TYPE = "application/cloudevents-batch+json; charset=UTF-8"
 _TYPES = {action: f"dev.ots-tunnel.row.{action.name.lower()}" for action in Action}
@@ -46,20 +46,20 @@ def event_of(record: Record, channel_id: ChannelId, source: str) -> Event:
     Raises:
         CodecError: the record is malformed.
     """
-    data = json_form(record, channel_id)
-    event: dict[str, Any] = {
+    sequence = record.sequence
+    event = {
         "specversion": "1.0",
         "id": _identity(record, channel_id),
         "source": source,
         "type": _TYPES[record.action],
-        "subject": json_text(data["key"]),
+        "subject": json_text(json_key(record)),
         "datacontenttype": "application/json",
-        "data": data,
     }
-    if record.sequence is not None:
-        moment = datetime.fromtimestamp(record.sequence.timestamp_us / 1e6, UTC)
-        event["time"] = f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
-    return Event(record.key, json_text(event).encode(), record)
+    body = [json_text(event).encode().removesuffix(b"}"), b',"data":', json_bytes(record, channel_id)]
+    if sequence is not None:
+        moment = datetime.fromtimestamp(sequence.timestamp_us / 1e6, UTC)
+        body.append(f',"time":"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"'.encode())
+    return Event(record.key, b"".join((*body, b"}")), record)
 
 
 def _identity(record: Record, channel_id: ChannelId) -> str:

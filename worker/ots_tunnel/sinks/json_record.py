@@ -28,9 +28,14 @@ def json_form(record: Record, channel_id: ChannelId) -> dict[str, Any]:
         "action": record.action.name,
         "channel": channel_id,
         "sequence": None if sequence is None else [sequence.epoch, sequence.timestamp_us, sequence.row_index],
-        "key": {name: _plain(value) for name, value in record.primary_key},
+        "key": json_key(record),
         "columns": [_column(column) for column in record.decode_columns()],
     }
+
+
+def json_key(record: Record) -> dict[str, Any]:
+    """The key of a record as a JSON object."""
+    return {name: _plain(value) for name, value in record.primary_key}
 
 
 def key_of_json(key: dict[str, Any]) -> PrimaryKey:

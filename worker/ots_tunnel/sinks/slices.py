@@ -14,8 +14,8 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from ots_tunnel.protocol.page import total_size
 from ots_tunnel.protocol.record import Record
 
-#: The most of a slice. The slowest work on a record, JSON of one cell, takes 20 microseconds on a usual machine, and 3
-#: on each further cell: about 5 ms per slice. A larger record is a slice of its own.
+#: The most of a slice. The slowest work on a record, JSON of one cell in Python, takes 20 microseconds on a usual
+#: machine, and 3 on each further cell: about 5 ms per slice. A larger record is a slice of its own.
 SLICE_RECORDS = 256
 SLICE_BYTES = 32_768
 

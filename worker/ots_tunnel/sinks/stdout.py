@@ -10,11 +10,9 @@ from typing import Protocol, Self
 
 from ots_tunnel.config import StdoutSinkConfig, WorkerConfig
 from ots_tunnel.errors import SinkError, SinkRejected
-from ots_tunnel.model import ChannelId
-from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Contact, Guard, Immediate, PageCost
 from ots_tunnel.sinks.contact import Writes
-from ots_tunnel.sinks.json_record import json_form, json_text
+from ots_tunnel.sinks.json_bytes import json_lines
 from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.threads import DaemonThreads
 
@@ -22,7 +20,7 @@ from ots_tunnel.threads import DaemonThreads
 class Lines(Protocol):
     """A destination of lines."""
 
-    def writelines(self, lines: Iterable[str], /) -> None:
+    def writelines(self, lines: Iterable[bytes], /) -> None:
         """Write lines, or keep them until `flush`."""
         ...
 
@@ -39,23 +37,23 @@ class Unbuffered:
 
     def __init__(self) -> None:
         #: What ends the line that a failure has torn: the next line must not be glued to it.
-        self._end = ""
+        self._end = b""
 
-    def writelines(self, lines: Iterable[str], /) -> None:
+    def writelines(self, lines: Iterable[bytes], /) -> None:
         """Write all of them."""
-        left = memoryview(f"{self._end}{''.join(lines)}".encode())
+        left = memoryview(b"".join((self._end, *lines)))
         while left:
             written = os.write(sys.stdout.fileno(), left)
             if written:
-                self._end = "" if left[written - 1] == _NEWLINE else "\n"
+                self._end = b"" if left[written - 1] == _NEWLINE else b"\n"
             left = left[written:]
 
     def flush(self) -> None:
         """No lines are kept."""
 
 
-#: Characters that are printed at a time.
-PRINTED_CHARACTERS = 1_048_576
+#: Bytes that are printed at a time.
+PRINTED_BYTES = 1_048_576
 
 
 class StdoutSink(Immediate):
@@ -91,14 +89,14 @@ class StdoutSink(Immediate):
             SinkError: it accepts no more, such as a full disk.
         """
         async with self._turn:
-            lines, characters = list[str](), 0
+            lines, size = list[bytes](), 0
             async for part in self._turns.through(batch.records):
-                for record in part:
-                    lines.append(_line(record, batch.channel_id))
-                    characters += len(lines[-1])
-                if characters >= PRINTED_CHARACTERS:
+                for portion in json_lines(part, batch.channel_id):
+                    lines.append(portion)
+                    size += len(portion)
+                if size >= PRINTED_BYTES:
                     await self._print(lines, guard)
-                    lines, characters = [], 0
+                    lines, size = [], 0
             await self._print(lines, guard)
 
     async def close(self) -> None:
@@ -108,13 +106,13 @@ class StdoutSink(Immediate):
         """See `Channels.contact`."""
         return self._writes.contact
 
-    async def _print(self, lines: list[str], guard: Guard) -> None:
+    async def _print(self, lines: list[bytes], guard: Guard) -> None:
         guard.check()
         # In a thread: a reader that pauses blocks the write, which must not block the heartbeat.
         await self._threads.run(self._write_out, lines)
         self._writes.confirmed()
 
-    def _write_out(self, lines: list[str]) -> None:
+    def _write_out(self, lines: list[bytes]) -> None:
         try:
             self._stream.writelines(lines)
             self._stream.flush()
@@ -122,7 +120,3 @@ class StdoutSink(Immediate):
             raise SinkRejected("BrokenPipe", "sink.stdout: the reader of standard output has closed it") from error
         except OSError as error:
             raise SinkError(f"sink.stdout: {error.strerror}") from error
-
-
-def _line(record: Record, channel_id: ChannelId) -> str:
-    return json_text(json_form(record, channel_id)) + "\n"

@@ -17,9 +17,9 @@ from ots_tunnel.protocol.token import TokenContent, build_token
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.files.channel_files import ChannelFiles
 from ots_tunnel.sinks.files.folder import FolderStore
-from ots_tunnel.sinks.files.json_lines import JsonLines, Line
+from ots_tunnel.sinks.files.json_lines import JsonLines, Lines
 from ots_tunnel.sinks.files.settings import FileSettings
-from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.sinks.json_bytes import json_lines
 
 CHANNEL = ChannelId("c1")
 
@@ -65,10 +65,10 @@ def open_channel(tmp_path: Path) -> Opener:
         *,
         max_bytes: int = 1,
         max_seconds: float = 60,
-        line: Line[Record] = json_form,
+        lines: Lines[Record] = json_lines,
     ) -> ChannelFiles[Record]:
         backoff = Backoff(0.01, 2, 0.05, 0)
-        files = FileSettings(FolderStore(tmp_path), JsonLines(line), max_bytes, max_seconds, backoff, lambda: 0.5)
+        files = FileSettings(FolderStore(tmp_path), JsonLines(lines), max_bytes, max_seconds, backoff, lambda: 0.5)
         return ChannelFiles("t/c1", channel_type, files)
 
     return opened

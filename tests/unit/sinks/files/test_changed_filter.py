@@ -15,9 +15,9 @@ from ots_tunnel.sinks.files import FilesSink
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.settings import FileSettings
-from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.sinks.json_bytes import json_lines
 from ots_tunnel.sinks.middleware.base import AtOnce, behind
-from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
+from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_lines
 from ots_tunnel.sinks.middleware.key_range import KeyBounds
 from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink
 from ots_tunnel.sinks.middleware.rate_limit import Paced
@@ -44,12 +44,12 @@ class Refusing(Immediate):
 
 
 def files(folder: Path) -> Deferred:
-    settings = FileSettings(FolderStore(folder), JsonLines(json_form), 1 << 20, 60, BACKOFF)
+    settings = FileSettings(FolderStore(folder), JsonLines(json_lines), 1 << 20, 60, BACKOFF)
     return behind(Paced(1_000_000, whole_pages=True), FilesSink(TUNNEL, settings))
 
 
 def letters(folder: Path) -> Deferred:
-    settings = FileSettings(FolderStore(folder), JsonLines(letter_form), 1 << 20, 60, BACKOFF)
+    settings = FileSettings(FolderStore(folder), JsonLines(letter_lines), 1 << 20, 60, BACKOFF)
     return LetteringSink(AtOnce(Refusing()), DeadLetters(TUNNEL, settings))
 
 

@@ -21,14 +21,14 @@ from ots_tunnel.sinks.files.format import FileFormat
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.parquet import Parquet
 from ots_tunnel.sinks.files.settings import FileSettings
-from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.sinks.json_bytes import json_lines
 from tests.support.guards import OpenGuard
 from tests.unit.sinks.files.conftest import CHANNEL, base_token, rows
 
 FORMS: dict[str, FileFormat[Record]] = {
-    "lines": JsonLines(json_form),
-    "gzip": JsonLines(json_form, "gzip"),
-    "zstd": JsonLines(json_form, "zstd"),
+    "lines": JsonLines(json_lines),
+    "gzip": JsonLines(json_lines, "gzip"),
+    "zstd": JsonLines(json_lines, "zstd"),
     "parquet": Parquet(),
     "parquet gzip": Parquet("gzip"),
 }

@@ -6,7 +6,7 @@ import asyncio
 import os
 import stat
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -26,7 +26,7 @@ from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.names import position_text
 from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.files.store import THREADS, FileSpoiled
-from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.sinks.json_bytes import json_lines
 from tests.support.guards import ClosedGuard, LimitedGuard, OpenGuard
 from tests.unit.sinks.files.conftest import CHANNEL, Opener, base_token, change, changes, contents, rows
 
@@ -338,12 +338,12 @@ async def test_a_file_that_was_taken_away_while_it_was_filled_is_read_again(
 async def test_a_partly_written_file_never_appears(open_channel: Opener, tmp_path: Path) -> None:
     is_full = False
 
-    def line(record: Record, channel_id: ChannelId) -> dict[str, Any]:
+    def lines(records: Sequence[Record], channel_id: ChannelId) -> Iterable[bytes]:
         if is_full:
             raise OSError(28, "No space left on device")
-        return json_form(record, channel_id)
+        return json_lines(records, channel_id)
 
-    channel = open_channel(max_bytes=1_000_000, max_seconds=0.05, line=line)
+    channel = open_channel(max_bytes=1_000_000, max_seconds=0.05, lines=lines)
     await channel.open(START)
     await put(channel, changes(1), OpenGuard())
 
@@ -438,7 +438,7 @@ async def test_files_of_a_stream_that_lie_behind_the_replay_are_not_listed(tmp_p
     for number in range(1, 100):
         (folder / f"{position_text(position(number))}.1.jsonl").touch()
     store = CountingStore(tmp_path)
-    settings = FileSettings(store, JsonLines(json_form), 1, 60, Backoff(0.01, 2, 0.05, 0))
+    settings = FileSettings(store, JsonLines(json_lines), 1, 60, Backoff(0.01, 2, 0.05, 0))
     channel = ChannelFiles("t/c1", ChannelType.STREAM, settings)
 
     await channel.open(START)

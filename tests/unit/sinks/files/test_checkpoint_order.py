@@ -19,9 +19,9 @@ from ots_tunnel.sinks.files import FilesSink
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.settings import FileSettings
-from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.sinks.json_bytes import json_lines
 from ots_tunnel.sinks.middleware.base import behind
-from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
+from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_lines
 from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink, Tolerant
 from ots_tunnel.sinks.middleware.rate_limit import Paced
 from ots_tunnel.sinks.middleware.transform import Transform, Transformed
@@ -38,7 +38,7 @@ BACKOFF = Backoff(0.01, 2, 0.05, 0)
 
 
 def letters(folder: Path) -> DeadLetters:
-    files = FileSettings(FolderStore(folder / "dead"), JsonLines(letter_form), 1, 60, BACKOFF, lambda: 0.5)
+    files = FileSettings(FolderStore(folder / "dead"), JsonLines(letter_lines), 1, 60, BACKOFF, lambda: 0.5)
     return DeadLetters(TunnelId("t"), files)
 
 
@@ -60,7 +60,7 @@ STACKS: dict[str, Callable[[Deferred, Path], Deferred]] = {
 @pytest.mark.parametrize("rounds", range(8))
 async def test_one_file_at_most_is_ahead_of_the_checkpoint(stack: str, rounds: int, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    files = FileSettings(FolderStore(folder), JsonLines(json_form), 1, 60, BACKOFF, lambda: 0.5)
+    files = FileSettings(FolderStore(folder), JsonLines(json_lines), 1, 60, BACKOFF, lambda: 0.5)
     sink = STACKS[stack](FilesSink(TunnelId("t"), files), tmp_path)
     answer = asyncio.Event()
 

@@ -20,7 +20,7 @@ from ots_tunnel.sinks.files.first_key import first_key
 from ots_tunnel.sinks.files.format import FileFormat
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.parquet import HELD_BYTES, Parquet
-from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.sinks.json_bytes import json_lines
 
 KEY = (("name", "ü\n"), ("id", -5), ("raw", b"\x00\xff"))
 CELLS = (
@@ -100,7 +100,7 @@ def test_bytes_of_an_abandoned_file_are_not_counted_any_more(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     "form",
-    [JsonLines(json_form), JsonLines(json_form, "gzip"), JsonLines(json_form, "zstd"), Parquet(), Parquet("gzip")],
+    [JsonLines(json_lines), JsonLines(json_lines, "gzip"), JsonLines(json_lines, "zstd"), Parquet(), Parquet("gzip")],
 )
 def test_the_first_key_is_read_back(form: FileFormat[Record], tmp_path: Path) -> None:
     written(form, tmp_path / "f", UPDATE)
@@ -116,7 +116,7 @@ def test_a_file_of_another_format_is_refused(suffix: str, bytes_: bytes) -> None
 
 
 def test_a_compressed_file_is_what_its_name_says(tmp_path: Path) -> None:
-    form = JsonLines(json_form, "gzip")
+    form = JsonLines(json_lines, "gzip")
     content = written(form, tmp_path / "f", UPDATE)
 
     assert form.suffix == "jsonl.gz"
@@ -126,6 +126,6 @@ def test_a_compressed_file_is_what_its_name_says(tmp_path: Path) -> None:
 
 def test_numbers_that_json_does_not_know_are_objects(tmp_path: Path) -> None:
     cells = (Column("x", float("nan"), 1), Column("y", float("-inf"), 1))
-    content = written(JsonLines(json_form), tmp_path / "f", Record(Action.PUT, encode_row(KEY, cells)))
+    content = written(JsonLines(json_lines), tmp_path / "f", Record(Action.PUT, encode_row(KEY, cells)))
 
     assert [cell["value"] for cell in json.loads(content)["columns"]] == [{"double": "nan"}, {"double": "-inf"}]

@@ -20,7 +20,7 @@ from ots_tunnel.sinks.files import FilesSink
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.settings import FileSettings
-from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.sinks.json_bytes import json_lines
 from tests.support.channel_scene import ChannelScene, ScriptedService, at
 from tests.support.waiting import until
 from tests.unit.sinks.files.conftest import change, contents
@@ -68,7 +68,7 @@ def page_of(*numbers: int, following: str, may_more: bool = True) -> Page:
 
 def sink(folder: Path, max_bytes: int) -> CountingSink:
     backoff = Backoff(0.01, 2, 0.05, 0)
-    return CountingSink(TunnelId("t"), FileSettings(FolderStore(folder), JsonLines(json_form), max_bytes, 60, backoff))
+    return CountingSink(TunnelId("t"), FileSettings(FolderStore(folder), JsonLines(json_lines), max_bytes, 60, backoff))
 
 
 PROXY_GAVE_UP = service_error("OTSServerUnavailable", "bad gateway", http_status=502)

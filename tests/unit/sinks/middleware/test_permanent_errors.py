@@ -20,7 +20,7 @@ from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.middleware import permanent_errors
 from ots_tunnel.sinks.middleware.base import AtOnce, behind
-from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_form
+from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_lines
 from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink, Tolerant
 from tests.support.guards import ClosedGuard, OpenGuard
 from tests.support.records import record
@@ -63,7 +63,7 @@ class Picky(Immediate):
 
 
 def letters_in(folder: Path) -> DeadLetters:
-    files = FileSettings(FolderStore(folder), JsonLines(letter_form), 1, 60, Backoff(0.01, 2, 0.05, 0), lambda: 0.5)
+    files = FileSettings(FolderStore(folder), JsonLines(letter_lines), 1, 60, Backoff(0.01, 2, 0.05, 0), lambda: 0.5)
     return DeadLetters("t", files)
 
 
@@ -104,7 +104,7 @@ async def test_different_keys_are_counted(tmp_path: Path, monkeypatch: pytest.Mo
 
 async def test_a_place_of_dead_letters_that_fails_is_what_fails(tmp_path: Path) -> None:
     backoff = Backoff(0.01, 2, 0.05, 0)
-    files = FileSettings(FolderStore(tmp_path), JsonLines(letter_form), 1, 60, backoff)
+    files = FileSettings(FolderStore(tmp_path), JsonLines(letter_lines), 1, 60, backoff)
     sink = LetteringSink(AtOnce(Picky()), DeadLetters("t", files))
 
     assert sink.contact() == Contact()

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The compiled twin of `record`, `spans.scan_row`, `page`, `matching` and `crc8`.
+"""The compiled twin of `record`, `spans.scan_row`, `page`, `matching`, `crc8` and `record_json`.
 
 Theory of operation
 -------------------
@@ -13,6 +13,8 @@ Parts, one file each, compiled as one module so that the C compiler can inline a
     native/batch.pxi      a BatchWriteRowRequest from records, its answer, the plan of a page's requests
     native/spans.pxi      scan_row
     native/matching.pxi   the equal rows of two pages
+    native/text.pxi       text that grows: numbers, base64, strings of JSON
+    native/json.pxi       the JSON form of records
 
 One rule: the twin accepts well-formed input and nothing else. Where a tag, a length, a checksum or a type is not what
 the grammar expects, it returns None, and the caller runs the Python reference on the same bytes. The reference then
@@ -42,7 +44,8 @@ from cpython.long cimport PyLong_FromLongLong
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_SET_ITEM
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_DecodeUTF8
-from libc.string cimport memcmp, memcpy
+from libc.math cimport isfinite, isnan
+from libc.string cimport memcmp, memcpy, strlen
 
 ctypedef unsigned char byte
 
@@ -54,3 +57,5 @@ include "native/page.pxi"
 include "native/batch.pxi"
 include "native/spans.pxi"
 include "native/matching.pxi"
+include "native/text.pxi"
+include "native/json.pxi"

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import IO, Any, Generic
+from typing import IO, Generic
 
 import pyarrow as pa
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import ChannelId, PrimaryKey
 from ots_tunnel.sinks.files.format import FileWriter, Item_contra
-from ots_tunnel.sinks.json_record import json_text, key_of_json
+from ots_tunnel.sinks.json_record import key_of_json
 
-#: Characters that are joined and encoded at a time. A whole page at once would be in memory several more times.
-PORTION_CHARACTERS = 262_144
 #: Bytes read at a time for the first line of a file.
 READ_BYTES = 65_536
 
@@ -23,8 +21,8 @@ READ_BYTES = 65_536
 COMPRESSIONS = {"jsonl": None, "jsonl.gz": "gzip", "jsonl.zst": "zstd"}
 
 
-#: Makes the object of one line; its member `key` is that of `json_form`.
-Line = Callable[[Item_contra, ChannelId], dict[str, Any]]
+#: Makes the lines of entries, several at a time; their member `key` is that of `json_form`.
+Lines = Callable[[Sequence[Item_contra], ChannelId], Iterable[bytes]]
 
 
 class JsonLines(Generic[Item_contra]):
@@ -34,14 +32,14 @@ class JsonLines(Generic[Item_contra]):
         compression: of the whole file: none, gzip or zstd.
     """
 
-    def __init__(self, line: Line[Item_contra], compression: str = "none") -> None:
-        self._line = line
+    def __init__(self, lines: Lines[Item_contra], compression: str = "none") -> None:
+        self._lines = lines
         self._compression = None if compression == "none" else compression
         self.suffix = next(suffix for suffix, name in COMPRESSIONS.items() if name == self._compression)
 
     def create(self, path: Path) -> FileWriter[Item_contra]:
         """See `FileFormat.create`."""
-        return _JsonLinesWriter(self._line, pa.output_stream(str(path), compression=self._compression))
+        return _JsonLinesWriter(self._lines, pa.output_stream(str(path), compression=self._compression))
 
 
 def first_key_of_lines(file: IO[bytes], compression: str | None) -> PrimaryKey:
@@ -72,28 +70,13 @@ def _first_line(stream: pa.NativeFile) -> bytes:
 
 
 class _JsonLinesWriter(Generic[Item_contra]):
-    def __init__(self, line: Line[Item_contra], stream: pa.NativeFile) -> None:
-        self._line = line
+    def __init__(self, lines: Lines[Item_contra], stream: pa.NativeFile) -> None:
+        self._lines = lines
         self._stream = stream
 
     def write(self, items: Sequence[Item_contra], channel_id: ChannelId) -> None:
-        line = self._line
-        for portion in _portions(json_text(line(item, channel_id)) + "\n" for item in items):
-            self._stream.write(portion.encode())
+        for portion in self._lines(items, channel_id):
+            self._stream.write(portion)
 
     def close(self) -> None:
         self._stream.close()
-
-
-def _portions(lines: Iterable[str]) -> Iterator[str]:
-    """Join the lines to texts of about one portion; each is released before the next one is made."""
-    portion: list[str] = []
-    characters = 0
-    for line in lines:
-        characters += len(line)
-        portion.append(line)
-        if characters >= PORTION_CHARACTERS:
-            yield "".join(portion)
-            portion, characters = [], 0
-    if portion:
-        yield "".join(portion)

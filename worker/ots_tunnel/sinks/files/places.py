@@ -14,7 +14,7 @@ from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.format import FileFormat
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.store import FileStore
-from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.sinks.json_bytes import json_lines
 
 
 def open_store(
@@ -44,4 +44,4 @@ def format_of(config: FilesSinkConfig) -> FileFormat[Record]:
         from ots_tunnel.sinks.files.parquet import Parquet
 
         return Parquet(config.compression)
-    return JsonLines(json_form, config.compression)
+    return JsonLines(json_lines, config.compression)

@@ -8,13 +8,12 @@ headers  origin, action and sequence, for consumers that filter without parsing 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
-from typing import Any
 
 from ots_tunnel.model import ChannelId, ChannelType
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.sinks.json_bytes import json_bytes
+from ots_tunnel.sinks.json_record import json_key, json_text
 
 Headers = list[tuple[str, bytes]]
 
@@ -60,13 +59,11 @@ class Messages:
         Raises:
             CodecError: the record is malformed.
         """
-        form = json_form(record, self._channel_id)
+        sequence = record.sequence
         headers = [*self._headers, ("ots-action", record.action.name.encode())]
-        if form["sequence"] is not None:
+        if sequence is not None:
             # epoch.microseconds.index: commit order when compared number by number; existing rows have none
-            headers.append(("ots-sequence", ".".join(map(str, form["sequence"])).encode()))
-        return Message(_compact(list(form["key"].values())), _compact(form), headers)
-
-
-def _compact(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+            text = f"{sequence.epoch}.{sequence.timestamp_us}.{sequence.row_index}"
+            headers.append(("ots-sequence", text.encode()))
+        key = json_text(list(json_key(record).values())).encode()
+        return Message(key, json_bytes(record, self._channel_id), headers)

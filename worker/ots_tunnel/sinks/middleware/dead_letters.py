@@ -6,8 +6,7 @@ sink accepts in the replay is therefore no longer among the dead letters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from ots_tunnel.config import FileStoreConfig, WorkerConfig
 from ots_tunnel.fence import Guard
@@ -17,7 +16,8 @@ from ots_tunnel.sinks.files.channel_folders import ChannelFolders
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.places import open_store
 from ots_tunnel.sinks.files.settings import FileSettings
-from ots_tunnel.sinks.json_record import json_form
+from ots_tunnel.sinks.json_bytes import joined, json_bytes
+from ots_tunnel.sinks.json_record import json_text
 from ots_tunnel.sinks.retries import write_backoff
 
 #: Age, seconds, and size at which a file of dead letters is published. The channel's checkpoint waits for the file, so
@@ -26,9 +26,18 @@ MAX_SECONDS = 5.0
 MAX_BYTES = 16_777_216
 
 
-def letter_form(letter: DeadLetter, channel_id: ChannelId) -> dict[str, Any]:
-    """One dead letter as a JSON object: that of the record with a member `error`."""
-    return {**json_form(letter.record, channel_id), "error": {"code": letter.code, "message": letter.message}}
+def letter_lines(letters: Sequence[DeadLetter], channel_id: ChannelId) -> Iterator[bytes]:
+    """Dead letters as lines of JSON objects: that of the record with a member `error`.
+
+    Raises:
+        CodecError: a record is malformed.
+    """
+    return joined(_line(letter, channel_id) for letter in letters)
+
+
+def _line(letter: DeadLetter, channel_id: ChannelId) -> bytes:
+    error = json_text({"code": letter.code, "message": letter.message}).encode()
+    return json_bytes(letter.record, channel_id).removesuffix(b"}") + b',"error":' + error + b"}\n"
 
 
 class DeadLetters(ChannelFolders[DeadLetter]):
@@ -47,5 +56,5 @@ def open_dead_letters(config: WorkerConfig, place: FileStoreConfig) -> DeadLette
     """
     store = open_store(place, path="delivery.deadLetter.files", deadline=config.client.write_deadline)
     backoff = write_backoff(config.delivery.retry)
-    files = FileSettings(store, JsonLines(letter_form), MAX_BYTES, MAX_SECONDS, backoff)
+    files = FileSettings(store, JsonLines(letter_lines), MAX_BYTES, MAX_SECONDS, backoff)
     return DeadLetters(TunnelId(config.source.tunnel_id), files)

@@ -1,0 +1,194 @@
+# The JSON form of records (see `record_json`): one pass that verifies, decodes and writes, without an object per cell.
+
+cdef enum:
+    # What a part of a record comes to.
+    WRITTEN = 0
+    UNDECIDED = 1
+
+
+cdef int _append_double(Text* text, double value) except -1:
+    cdef char* digits
+    if not isfinite(value):
+        if isnan(value):
+            return _append(text, b'{"double":"nan"}', 16)
+        return _append(text, b'{"double":"inf"}', 16) if value > 0 else _append(text, b'{"double":"-inf"}', 17)
+    digits = PyOS_double_to_string(value, b"r", 0, Py_DTSF_ADD_DOT_0, NULL)
+    try:
+        _append(text, digits, strlen(digits))
+    finally:
+        PyMem_Free(digits)
+    return 0
+
+
+cdef int _append_value(Text* text, const byte* data, Py_ssize_t size, bint is_key) except -1:
+    """A value of variant and payload. A marker, and in a key also a boolean and a double, is left to the reference."""
+    cdef long long number
+    cdef double real
+    if size < 1:
+        return UNDECIDED
+    if data[0] == STRING and size >= TEXT_AT and _u32(data + 1) == size - TEXT_AT:
+        return _append_escaped(text, data + TEXT_AT, size - TEXT_AT)
+    if data[0] == INTEGER and size == NUMBER_BYTES:
+        memcpy(&number, data + 1, 8)
+        return _append_number(text, number)
+    if data[0] == BLOB and size >= TEXT_AT and _u32(data + 1) == size - TEXT_AT:
+        _append(text, b'{"base64":"', 11)
+        _append_base64(text, data + TEXT_AT, size - TEXT_AT)
+        return _append(text, b'"}', 2)
+    if is_key:
+        return UNDECIDED
+    if data[0] == DOUBLE and size == NUMBER_BYTES:
+        memcpy(&real, data + 1, 8)
+        return _append_double(text, real)
+    if data[0] == BOOLEAN and size == BOOLEAN_BYTES and data[1] < 2:
+        return _append(text, b"true", 4) if data[1] else _append(text, b"false", 5)
+    return UNDECIDED
+
+
+cdef int _append_cell(Text* text, const Cell* cell) except -1:
+    if cell.op == 0 and not cell.has_value:
+        return UNDECIDED
+    _append(text, b'{"name":', 8)
+    if _append_escaped(text, cell.name, cell.name_size):
+        return UNDECIDED
+    if cell.op == 0:
+        _append(text, b',"op":"PUT"', 11)
+    elif cell.op == INCREMENT:
+        _append(text, b',"op":"INCREMENT"', 17)
+    elif cell.op == DELETE_ONE_VERSION:
+        _append(text, b',"op":"DELETE_ONE_VERSION"', 26)
+    else:
+        _append(text, b',"op":"DELETE_ALL_VERSIONS"', 27)
+    if cell.has_value:
+        _append(text, b',"value":', 9)
+        if _append_value(text, cell.value, cell.value_size, False):
+            return UNDECIDED
+    if cell.has_timestamp:
+        _append(text, b',"version":', 11)
+        _append_number(text, cell.timestamp_ms)
+    return _append(text, b"}", 1)
+
+
+cdef int _append_sequence(Text* text, const byte* tail) except -1:
+    cdef int epoch, index
+    cdef long long timestamp_us
+    memcpy(&epoch, tail + EPOCH_AT, 4)
+    memcpy(&timestamp_us, tail + TIMESTAMP_AT, 8)
+    memcpy(&index, tail + ROW_INDEX_AT, 4)
+    _append(text, b"[", 1)
+    _append_number(text, epoch)
+    _append(text, b",", 1)
+    _append_number(text, timestamp_us)
+    _append(text, b",", 1)
+    _append_number(text, index)
+    return _append(text, b"]", 1)
+
+
+cdef bint _is_named_before(const byte* data, Py_ssize_t until, const Cell* cell) noexcept nogil:
+    """Whether an earlier key cell has the same name, which a JSON object cannot hold twice."""
+    cdef Py_ssize_t at = FIRST_CELL_AT
+    cdef Cell other
+    while at < until:
+        at = _scan_cell(data, at, until, &other)
+        if other.name_size == cell.name_size and not memcmp(other.name, cell.name, cell.name_size):
+            return True
+    return False
+
+
+cdef int _append_key(Text* text, const byte* data, Py_ssize_t end, byte* crc) except -1:
+    """The key as an object; `crc` goes on over the checksums of its cells."""
+    cdef Py_ssize_t at = FIRST_CELL_AT, start
+    cdef Cell cell
+    _append(text, b"{", 1)
+    while at < end:
+        start = at
+        at = _scan_cell(data, at, end, &cell)
+        if not _is_sound(&cell) or _is_named_before(data, start, &cell):
+            return UNDECIDED
+        crc[0] = TABLES[0][crc[0] ^ cell.checksum]
+        if start > FIRST_CELL_AT:
+            _append(text, b",", 1)
+        if _append_escaped(text, cell.name, cell.name_size):
+            return UNDECIDED
+        _append(text, b":", 1)
+        if _append_value(text, cell.value, cell.value_size, True):
+            return UNDECIDED
+    return _append(text, b"}", 1)
+
+
+cdef int _append_record(Text* text, Record record, bytes head) except -1:
+    """One record; UNDECIDED where only the reference can decide, with a part of it written."""
+    cdef const byte* data = record._data()
+    cdef Py_ssize_t size = record._size, end = _scan_key(data, size), at, tail, sequence_at
+    cdef byte crc = 0
+    cdef Cell cell
+    cdef bint is_first = True
+    if end < 0:
+        return UNDECIDED
+    _append(text, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
+    # the sequence is found by its place at the end, and believed once the row has proven to end there
+    if size - end >= TAIL_BYTES and _ends_in_sequence(data, size):
+        sequence_at = size - TAIL_BYTES
+        _append_sequence(text, data + sequence_at)
+    else:
+        sequence_at = size - CHECKSUM_BYTES
+        _append(text, b"null", 4)
+    _append(text, b',"key":', 7)
+    if _append_key(text, data, end, &crc):
+        return UNDECIDED
+    _append(text, b',"columns":[', 12)
+    at = end
+    if data[at] == ROW_DATA:
+        at += 1
+        while at < size and data[at] == CELL:
+            at = _scan_cell(data, at, size, &cell)
+            if at < 0 or not _is_sound(&cell):
+                return UNDECIDED
+            crc = TABLES[0][crc ^ cell.checksum]
+            if not is_first:
+                _append(text, b",", 1)
+            is_first = False
+            if _append_cell(text, &cell):
+                return UNDECIDED
+        if is_first:
+            return UNDECIDED
+    tail = _row_end(data, at, size, crc)
+    if tail != sequence_at:
+        return UNDECIDED
+    return _append(text, b"]}", 2)
+
+
+def json_lines(list records not None, Py_ssize_t first, dict heads not None, Py_ssize_t most):
+    """Lines of the records from `first` on, and the place of the first record that is not among them.
+
+    It ends at a record that only the reference can decide, or when it has `most` bytes.
+    """
+    cdef Text text = Text(NULL, 0, 0)
+    cdef Py_ssize_t at = first, count = len(records), size = 0
+    try:
+        while at < count and text.size < most:
+            record = records[at]
+            if type(record) is not Record:
+                break
+            size = text.size
+            if _append_record(&text, <Record>record, <bytes>heads[(<Record>record).action]):
+                text.size = size
+                break
+            _append(&text, b"\n", 1)
+            at += 1
+        return PyBytes_FromStringAndSize(text.data, text.size), at
+    finally:
+        PyMem_Free(text.data)
+
+
+def json_record(record, dict heads not None):
+    """One record without the end of its line; None where only the reference can decide."""
+    cdef Text text = Text(NULL, 0, 0)
+    if type(record) is not Record:
+        return None
+    try:
+        if _append_record(&text, <Record>record, <bytes>heads[(<Record>record).action]):
+            return None
+        return PyBytes_FromStringAndSize(text.data, text.size)
+    finally:
+        PyMem_Free(text.data)

@@ -1,0 +1,160 @@
+# Growing text: what `json` writes is appended here, and becomes bytes once.
+
+cdef extern from "Python.h":
+    void* PyMem_Realloc(void* block, size_t size) noexcept
+    void PyMem_Free(void* block) noexcept
+    char* PyOS_double_to_string(double value, char code, int precision, int flags, int* kind) except NULL
+    enum:
+        Py_DTSF_ADD_DOT_0
+
+cdef enum:
+    # Bytes of the first allocation.
+    FIRST_ROOM = 4096
+    # Characters of a 64-bit number with its sign.
+    NUMBER_CHARACTERS = 20
+
+cdef const char* DIGITS = b"0123456789abcdef"
+cdef const char* BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+
+cdef struct Text:
+    char* data
+    Py_ssize_t size
+    Py_ssize_t room
+
+
+cdef int _grow(Text* text, Py_ssize_t more) except -1:
+    """Room for `more` bytes behind those that are there. Raises MemoryError."""
+    cdef Py_ssize_t room = text.room * 2 if text.room else FIRST_ROOM
+    if room - text.size < more:
+        room = text.size + more
+    cdef void* data = PyMem_Realloc(text.data, room)
+    if data is NULL:
+        raise MemoryError
+    text.data = <char*>data
+    text.room = room
+    return 0
+
+
+cdef inline int _append(Text* text, const void* data, Py_ssize_t size) except -1:
+    if text.room - text.size < size:
+        _grow(text, size)
+    memcpy(text.data + text.size, data, size)
+    text.size += size
+    return 0
+
+
+cdef int _append_number(Text* text, long long number) except -1:
+    cdef char[NUMBER_CHARACTERS] digits
+    cdef Py_ssize_t at = NUMBER_CHARACTERS
+    # the smallest number has no positive counterpart among those with a sign
+    cdef unsigned long long rest = <unsigned long long>number if number >= 0 else 0 - <unsigned long long>number
+    while True:
+        at -= 1
+        digits[at] = 48 + rest % 10
+        rest //= 10
+        if rest == 0:
+            break
+    if number < 0:
+        at -= 1
+        digits[at] = 45
+    return _append(text, &digits[at], NUMBER_CHARACTERS - at)
+
+
+cdef int _append_base64(Text* text, const byte* data, Py_ssize_t size) except -1:
+    cdef Py_ssize_t at = 0, whole = size - size % 3, needed = (size + 2) // 3 * 4
+    cdef unsigned int group
+    cdef char* out
+    if text.room - text.size < needed:
+        _grow(text, needed)
+    out = text.data + text.size
+    text.size += needed
+    while at < whole:
+        group = (data[at] << 16) | (data[at + 1] << 8) | data[at + 2]
+        out[0], out[1] = BASE64[group >> 18], BASE64[(group >> 12) & 63]
+        out[2], out[3] = BASE64[(group >> 6) & 63], BASE64[group & 63]
+        out += 4
+        at += 3
+    if size - at == 1:
+        group = data[at] << 16
+        out[0], out[1], out[2], out[3] = BASE64[group >> 18], BASE64[(group >> 12) & 63], 61, 61
+    elif size - at == 2:
+        group = (data[at] << 16) | (data[at + 1] << 8)
+        out[0], out[1], out[2], out[3] = BASE64[group >> 18], BASE64[(group >> 12) & 63], BASE64[(group >> 6) & 63], 61
+    return 0
+
+
+cdef inline bint _is_tail(byte one) noexcept nogil:
+    return one & 0xC0 == 0x80
+
+
+cdef inline Py_ssize_t _character_bytes(const byte* data, Py_ssize_t left) noexcept nogil:
+    """Bytes of the character of several bytes that begins here; 0 where it is no UTF-8, as Python judges it."""
+    cdef byte first = data[0]
+    if first < 0xC2 or first > 0xF4:
+        return 0
+    if first < 0xE0:
+        return 2 if left >= 2 and _is_tail(data[1]) else 0
+    if first < 0xF0:
+        if left < 3 or not _is_tail(data[1]) or not _is_tail(data[2]):
+            return 0
+        # no longer form than needed, and no surrogate
+        return 0 if (first == 0xE0 and data[1] < 0xA0) or (first == 0xED and data[1] >= 0xA0) else 3
+    if left < 4 or not _is_tail(data[1]) or not _is_tail(data[2]) or not _is_tail(data[3]):
+        return 0
+    return 0 if (first == 0xF0 and data[1] < 0x90) or (first == 0xF4 and data[1] >= 0x90) else 4
+
+
+cdef inline bint _are_plain(unsigned long long word) noexcept nogil:
+    """Whether eight bytes are ASCII, and none is a control character, a quote or a backslash."""
+    cdef unsigned long long ones = 0x0101010101010101, high = 0x8080808080808080
+    cdef unsigned long long quote = word ^ (ones * 0x22), backslash = word ^ (ones * 0x5C)
+    return not ((word | (word - ones * 0x20) | (quote - ones) | (backslash - ones)) & high)
+
+
+cdef int _append_escaped(Text* text, const byte* data, Py_ssize_t size) except -1:
+    """A JSON string with its quotes; 0, or 1 where the bytes are no UTF-8."""
+    cdef Py_ssize_t at = 0, begin = 0, bytes_of
+    cdef unsigned long long word
+    cdef byte one
+    cdef char[6] escape = [92, 117, 48, 48, 48, 48]
+    _append(text, b'"', 1)
+    while at < size:
+        if size - at >= 8:
+            memcpy(&word, data + at, 8)
+            if _are_plain(word):
+                at += 8
+                continue
+        one = data[at]
+        if one >= 0x80:
+            bytes_of = _character_bytes(data + at, size - at)
+            if not bytes_of:
+                return 1
+            at += bytes_of
+            continue
+        if one >= 0x20 and one != 0x22 and one != 0x5C:
+            at += 1
+            continue
+        _append(text, data + begin, at - begin)
+        at += 1
+        begin = at
+        if one == 0x22:
+            _append(text, b'\\"', 2)
+        elif one == 0x5C:
+            _append(text, b"\\\\", 2)
+        elif one == 0x0A:
+            _append(text, b"\\n", 2)
+        elif one == 0x0D:
+            _append(text, b"\\r", 2)
+        elif one == 0x09:
+            _append(text, b"\\t", 2)
+        elif one == 0x08:
+            _append(text, b"\\b", 2)
+        elif one == 0x0C:
+            _append(text, b"\\f", 2)
+        else:
+            escape[4], escape[5] = DIGITS[one >> 4], DIGITS[one & 15]
+            _append(text, escape, 6)
+    _append(text, data + begin, at - begin)
+    _append(text, b'"', 1)
+    return 0
