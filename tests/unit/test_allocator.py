@@ -13,6 +13,9 @@ import pytest
 
 from ots_tunnel.allocator import keep_freed_memory
 
+#: Only glibc has mallopt: elsewhere nothing is set, which has a test of its own.
+OF_GLIBC = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library than glibc")
+
 FAULTS = """
 import resource, sys
 from ots_tunnel.allocator import keep_freed_memory
@@ -29,7 +32,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library than glibc")
+@OF_GLIBC
 def test_large_blocks_are_used_again_without_page_faults() -> None:
     faults = int(subprocess.run([sys.executable, "-c", FAULTS, "kept"], capture_output=True, check=True).stdout)
 
@@ -58,7 +61,7 @@ over.set()
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library than glibc")
+@OF_GLIBC
 def test_threads_use_the_memory_of_each_other_again() -> None:
     kept = int(subprocess.run([sys.executable, "-c", THREADS], capture_output=True, check=True, timeout=30).stdout)
 
@@ -81,7 +84,7 @@ print(resident() - before)
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library than glibc")
+@OF_GLIBC
 def test_large_blocks_between_small_ones_go_back_to_the_system() -> None:
     held = [
         int(subprocess.run([sys.executable, "-c", SHRINKING, how], capture_output=True, check=True, timeout=30).stdout)

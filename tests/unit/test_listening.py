@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from ots_tunnel.listening import EVERY_ADDRESS, listening_socket
-
-HAS_BOTH = pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IP version 6")
+from tests.support.network.ip_versions import HAS_BOTH
 
 
 def answers(at: socket.socket, host: str) -> bool:

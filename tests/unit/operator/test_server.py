@@ -14,6 +14,7 @@ import pytest
 from ots_tunnel_operator import server as server_module
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.server import Health, HealthServer
+from tests.support.network.ip_versions import HAS_BOTH
 
 Get = Callable[[str], tuple[int, str]]
 
@@ -113,7 +114,7 @@ def test_metrics_and_nothing_else(get: Get) -> None:
     assert get("/") == (404, "not found")
 
 
-@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IP version 6")
+@HAS_BOTH
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
 def test_a_probe_is_answered_at_either_address_of_the_pod(health: Health, host: str) -> None:
     with (

@@ -86,7 +86,8 @@ def test_a_malformed_record_ends_the_lines_behind_those_before_it() -> None:
     with pytest.raises(CodecError):
         portions.extend(json_lines([record, Record(Action.PUT, b"u\0\0\0"), record], CHANNEL))
 
-    assert b"".join(portions) in (b"", (reference(record) or b"") + b"\n")
+    # the reference joins lines to a portion before it gives any
+    assert b"".join(portions) == (b"" if native is None else (reference(record) or b"") + b"\n")
 
 
 VALUES: list[Any] = [

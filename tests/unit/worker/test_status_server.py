@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 
 import pytest
 
@@ -12,6 +11,7 @@ from ots_tunnel.model import TunnelId
 from ots_tunnel.worker.status.metrics import WorkerMetrics
 from ots_tunnel.worker.status.server import REQUEST_LIMIT, Page, StatusServer, page_of
 from ots_tunnel.worker.status.worker_status import WorkerStatus
+from tests.support.network.ip_versions import HAS_BOTH
 
 PAGES = {"/healthz": lambda: Page(b"ok\n"), "/broken": lambda: Page(b"no\n", status=503)}
 
@@ -57,7 +57,7 @@ async def test_answers_over_a_socket() -> None:
         assert b"ots_tunnel_" in await ask(server, b"GET /metrics HTTP/1.1\r\n\r\n")
 
 
-@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IP version 6")
+@HAS_BOTH
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 async def test_a_probe_is_answered_at_either_address_of_the_pod(host: str) -> None:
     async with status_server(host="0.0.0.0") as server:

@@ -36,7 +36,7 @@ def json_lines(records: Sequence[Record], channel_id: ChannelId) -> Iterator[byt
     """Lines of the JSON form of records, joined to portions of about `PORTION_BYTES`.
 
     Raises:
-        CodecError: a record is malformed; the lines of those before it have been given.
+        CodecError: a record is malformed; lines of those before it may have been given.
     """
     if native is None:
         yield from joined(json_bytes(record, channel_id) + b"\n" for record in records)
