@@ -42,8 +42,12 @@ LEASE_SECONDS = 15
 RENEW_SECONDS = 10.0
 #: Seconds between two attempts.
 RETRY_SECONDS = 2.0
+#: Seconds for which a Lease that a candidate has never seen must be absent: a living holder renews twice in them.
+ABSENT_SECONDS = 4.0
 #: Seconds that the working loop may stand still before its process stops renewing.
 STALL_SECONDS = 10.0
+#: Instead of a resourceVersion, where no Lease has been seen.
+ABSENT = "absent"
 
 
 def now() -> float:
@@ -216,12 +220,18 @@ class Lease:
             return False
 
     def _may_be_held(self) -> bool:
-        """Whether a Lease that is gone, such as one deleted by hand, may have a holder that still writes.
+        """Whether a Lease that is not there, such as one deleted by hand, may have a holder that still writes.
 
-        That one makes it again with its next renewal, or gives up before the time of its last renewal is over.
+        That one makes it again with its next renewal, or gives up before the time of its last renewal is over. A
+        candidate that has never seen the Lease cannot tell a deletion from a first installation, which must not wait
+        for the whole life of a Lease: it waits for the next renewal alone.
         """
-        version, seen = self._seen
-        return bool(version) and not self.leading.is_set() and time.monotonic() - seen <= LEASE_SECONDS
+        if self.leading.is_set():
+            return False
+        if not self._seen[0]:
+            self._seen = (ABSENT, time.monotonic())
+        version, since = self._seen
+        return time.monotonic() - since <= (ABSENT_SECONDS if version == ABSENT else LEASE_SECONDS)
 
     def _may_take(self, lease: Mapping[str, Any]) -> bool:
         """Whether the lease is our own, released, or unrenewed for its whole duration.

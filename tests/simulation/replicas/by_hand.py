@@ -1,7 +1,8 @@
 """Somebody deletes the Lease, or writes another holder into it, while the operator carries out what a user edits.
 
-At the end of every story, when both replicas stand: the Lease is deleted a few times, and then names a holder that does
-not exist. `replicas` judges who writes, and whether an edit is carried out in time.
+At the end of every story, when both replicas stand: the Lease is deleted a few times, once while the replica that stood
+by starts anew and has never seen it, and then names a holder that does not exist. `replicas` judges who writes, and
+whether an edit is carried out in time.
 """
 
 from __future__ import annotations
@@ -43,16 +44,25 @@ class ByHand:
         """Delete the Lease, and write another holder, one after the other."""
         for _ in range(DELETIONS):
             await self._stand()
-            self._fleet.story.tell("user", "deletes the Lease")
-            self._fleet.user("DELETE", PATH)
-            self._fleet.operator.changed_by_hand("")
-            await self._edit(LOOKED_SECONDS)
+            await self._delete()
+        await self._stand()
+        standby = next(replica for replica in self._fleet.operator.all if not replica.leads)
+        standby.kill(None)
+        standby.start()
+        await self._delete()
         await self._stand()
         self._fleet.story.tell("user", "writes another holder into the Lease")
         self._fleet.user("PATCH", PATH, {"spec": {"holderIdentity": SOMEBODY}})
         self._fleet.operator.changed_by_hand(SOMEBODY)
         await self._edit(BOUND)
         await self._stand()
+
+    async def _delete(self) -> None:
+        """Delete the Lease, and edit the object until both replicas have looked."""
+        self._fleet.story.tell("user", "deletes the Lease")
+        self._fleet.user("DELETE", PATH)
+        self._fleet.operator.changed_by_hand("")
+        await self._edit(LOOKED_SECONDS)
 
     async def _stand(self) -> None:
         """Wait until one replica leads and the other one stands by, and a moment of their looks."""
