@@ -62,7 +62,7 @@ class ChannelProcessor(Protocol):
 
         Returns:
             Nothing, or what is awaited until the records are processed. What tells that they are not, such as a
-            generator or the future of a pool, counts as raised.
+            generator, the future of a pool or an exception, counts as raised.
 
         Raises:
             Exception: the channel is opened again at its last checkpoint; records after it are processed again.

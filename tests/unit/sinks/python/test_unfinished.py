@@ -68,6 +68,13 @@ def _generators(context: ChannelContext, records: Sequence[Record]) -> object:
     return [_generator(context, records)]
 
 
+async def _gathered_with_failures(context: ChannelContext, records: Sequence[Record]) -> object:
+    async def store() -> None:
+        raise OSError("not stored")
+
+    return await asyncio.gather(_store(), store(), return_exceptions=True)
+
+
 async def _waited_too_briefly(context: ChannelContext, records: Sequence[Record]) -> object:
     return await asyncio.wait([asyncio.ensure_future(asyncio.Event().wait())], timeout=0.0)
 
@@ -99,6 +106,7 @@ def _calls(process: Callable[..., Any]) -> Callable[..., Any]:
         (_by_key, "dict of Future"),
         (_one_failed, "tuple of Future"),
         (_generators, "list of generator"),
+        (_gathered_with_failures, "list of OSError"),
         (_waited_too_briefly, "tuple of set of Task"),
     ],
 )
@@ -210,3 +218,24 @@ def test_a_container_that_holds_itself_is_looked_into_only_so_deep() -> None:
     result.append(result)
 
     assert unfinished(result) == ""
+
+
+class _Looked:
+    """Counts how often one of its kind is looked at; its type is looked at without that."""
+
+    looks = 0
+
+    @property
+    def __class__(self) -> type:
+        _Looked.looks += 1
+        return type(self)
+
+
+@pytest.mark.parametrize("container", [list, lambda items: [{"a": item} for item in items]], ids=["items", "dicts"])
+def test_the_items_of_a_page_are_not_looked_at_one_by_one(container: Callable[[list[_Looked]], object]) -> None:
+    """A function may return an item for each record of a page, and the event loop waits for the look at them."""
+    _Looked.looks = 0
+
+    assert unfinished(container([_Looked() for _ in range(1000)])) == ""
+
+    assert _Looked.looks == 0

@@ -4,6 +4,10 @@ Records count as processed when `process` returns. Some functions return before 
 in it, one that returns `map(...)`, or one that hands its work to a pool. A checkpoint would pass records that nobody
 has processed. What can be awaited is awaited before (`callbacks`).
 
+An item for each record of a page may be returned, by the ten thousand, while the event loop waits for this module. So
+the types of the items are looked at first, which takes some milliseconds, and the items only where one of them may be
+work.
+
 Example: `return [pool.submit(store, record) for record in records]` is a list of Future, until each has ended without
 an error.
 """
@@ -12,13 +16,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
 from concurrent.futures import Future
 from io import IOBase
+from itertools import chain
 from multiprocessing.pool import ApplyResult
 
 #: Containers within the result that are looked into: `asyncio.wait` returns a tuple of sets.
 DEPTH = 2
+_CONTAINERS = (dict, list, tuple, set, frozenset)
+#: Types of what may not be done.
+_WORK = (Iterator, AsyncIterator, Awaitable, Future, ApplyResult, BaseException)
 
 
 def unfinished(result: object, *, is_confirmed_later: bool = False) -> str:
@@ -28,7 +36,22 @@ def unfinished(result: object, *, is_confirmed_later: bool = False) -> str:
         result: what it returned, awaited where it could be.
         is_confirmed_later: the user's code says itself when records are processed, so that work may go on elsewhere.
     """
-    return _unfinished(result, DEPTH, is_confirmed_later=is_confirmed_later)
+    return _unfinished(result, DEPTH, is_confirmed_later=is_confirmed_later) if _may_hold_work(result) else ""
+
+
+def _may_hold_work(result: object) -> bool:
+    """Whether the type of the result, or of anything in it that is looked into, is one of work."""
+    items: Iterable[object] = (result,)
+    for _ in range(DEPTH + 1):
+        found = list(items)
+        kinds = set(map(type, found))
+        if any(issubclass(kind, _WORK) for kind in kinds):
+            return True
+        containers = {kind for kind in kinds if issubclass(kind, _CONTAINERS)}
+        if not containers:
+            return False
+        items = chain.from_iterable(_items(one) or () for one in found if type(one) in containers)
+    return False
 
 
 def _unfinished(result: object, depth: int, *, is_confirmed_later: bool) -> str:
@@ -41,14 +64,15 @@ def _unfinished(result: object, depth: int, *, is_confirmed_later: bool) -> str:
         return "" if _is_handle(result) else kind
     if is_confirmed_later or _has_ended_well(result):
         return ""
-    return kind if isinstance(result, Future | ApplyResult) or inspect.isawaitable(result) else ""
+    # an exception is what `asyncio.gather` returns in place of a result, where it is told not to raise it
+    return kind if isinstance(result, Future | ApplyResult | BaseException) or inspect.isawaitable(result) else ""
 
 
 def _items(result: object) -> Iterable[object] | None:
     """The items of a container, the values of one with keys; None for what is none."""
     if isinstance(result, dict):
         return result.values()
-    return result if isinstance(result, list | tuple | set | frozenset) else None
+    return result if isinstance(result, _CONTAINERS) else None
 
 
 def _is_handle(result: object) -> bool:
