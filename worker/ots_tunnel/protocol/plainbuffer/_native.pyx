@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The compiled twin of `record`, `spans.scan_row`, `page`, `matching`, `crc8` and `record_json`.
+"""The compiled twin of `record`, `spans.scan_row`, `page`, `matching`, `crc8`, `json_record` and `arrow_rows`.
 
 Theory of operation
 -------------------
@@ -15,6 +15,8 @@ Parts, one file each, compiled as one module so that the C compiler can inline a
     native/matching.pxi   the equal rows of two pages
     native/text.pxi       text that grows: numbers, base64, strings of JSON
     native/json.pxi       the JSON form of records
+    native/blocks.pxi     columns that grow, in the layout of Arrow
+    native/change_log.pxi records as columns of the change log
 
 One rule: the twin accepts well-formed input and nothing else. Where a tag, a length, a checksum or a type is not what
 the grammar expects, it returns None, and the caller runs the Python reference on the same bytes. The reference then
@@ -59,3 +61,5 @@ include "native/spans.pxi"
 include "native/matching.pxi"
 include "native/text.pxi"
 include "native/json.pxi"
+include "native/blocks.pxi"
+include "native/change_log.pxi"

@@ -1,4 +1,4 @@
-"""Changes as Parquet, in groups of `arrow_rows`."""
+"""Changes as Parquet, in the rows of `arrow_rows`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,24 @@ import pyarrow.parquet as pq
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import ChannelId, PrimaryKey
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.files.arrow_rows import ArrowRows, schema_of
+from ots_tunnel.sinks.files.arrow_rows import schema_of
+from ots_tunnel.sinks.files.change_columns import change_batches
 from ots_tunnel.sinks.files.format import FileWriter
 from ots_tunnel.threads import DaemonThreads
 
 #: A row group is written when the rows held for it reach ROW_GROUP_BYTES, or those held for all files HELD_BYTES: held
 #: rows are not confirmed, and the worker's memory budget does not count them.
 ROW_GROUP_BYTES = 2_097_152
-#: Bytes of records that become arrays at a time: as objects they take many times as much, and no other thread runs
-#: while an array is made of them.
-ARRAY_BYTES = 262_144
 HELD_BYTES = 6_291_456
+_CELL = "cells.list.element."
+#: Columns whose values repeat: each value is in the file once, and a row has its number. Numbers repeat too seldom.
+REPEATING = [
+    *("action", "channel"),
+    *(_CELL + name for name in ("name", "operation", "type", "version", "value.string")),
+]
+#: Columns, beside the key, whose smallest and largest value is in the file, so that readers can skip groups of rows.
+#: The values of all cells lie in one column: theirs say nothing.
+PRUNING = ["action", "sequence.epoch", "sequence.timestamp_us", "sequence.row_index"]
 #: Seconds for which the encoding thread waits for the next file: a new thread costs memory that Arrow does not return.
 ENCODER_IDLE_SECONDS = 3600.0
 
@@ -99,14 +106,21 @@ class _ParquetWriter:
 
     def _write(self, items: Sequence[Record], channel_id: ChannelId) -> None:
         self._shared.writers.add(self)
-        rows = ArrowRows()
-        for record in items:
-            rows.add(record, channel_id)
-            if rows.size >= ARRAY_BYTES:
-                self._hold(rows)
-                rows = ArrowRows()
-        if rows.actions:
-            self._hold(rows)
+        if self._writer is None and items:
+            self._writer = self._begin(schema_of(items[0].primary_key))
+        if self._writer is not None:
+            for batch in change_batches(items, channel_id, self._writer.schema):
+                self._hold(batch)
+
+    def _begin(self, schema: pa.Schema) -> pq.ParquetWriter:
+        key = [f"key.{column.name}" for column in schema.field("key").type]
+        return pq.ParquetWriter(
+            self._path,
+            schema,
+            compression=self._compression,
+            use_dictionary=REPEATING,
+            write_statistics=[*PRUNING, *key],
+        )
 
     def _close(self) -> None:
         if self._batches:
@@ -114,12 +128,7 @@ class _ParquetWriter:
         if self._writer is not None:
             self._writer.close()
 
-    def _hold(self, rows: ArrowRows) -> None:
-        # Arrays are made at once: rows as objects would take several times the memory.
-        if self._writer is None:
-            schema = schema_of(rows.keys[0])
-            self._writer = pq.ParquetWriter(self._path, schema, compression=self._compression)
-        batch = rows.batch(self._writer.schema)
+    def _hold(self, batch: pa.RecordBatch) -> None:
         self._batches.append(batch)
         self.held_bytes += batch.nbytes
         if self.held_bytes >= ROW_GROUP_BYTES or self._shared.held_bytes() >= HELD_BYTES:
