@@ -139,7 +139,9 @@ class Applier:
             case TryTemplate(manifest):
                 return await self._try_template(manifest)
             case CheckName(manifest):
-                await self._own(manifest)
+                if await self._own(manifest) is None:
+                    # watches see the operator's labels only, which an object of somebody else need not have
+                    await self._refuse_unseen(kind_of(manifest), manifest["metadata"]["name"])
                 return False
             case ScaleDown():
                 return await self._scale(0)
@@ -176,7 +178,7 @@ class Applier:
             stored = await self._kube.apply(_for_this_one(manifest, existing))
         except KubeError as error:
             if error.status == 409 and existing is None:
-                await self._refuse_successor(kind, metadata["name"])
+                await self._refuse_unseen(kind, metadata["name"])
             if error.status == 404 and kind is SPARK_APPLICATION:
                 raise ActionFailed(_spark_missing(metadata["namespace"])) from error
             raise
@@ -204,8 +206,8 @@ class Applier:
             self._refuse_foreign(existing, kind)
         return existing
 
-    async def _refuse_successor(self, kind: Kind, name: str) -> None:
-        """Refuse an object that took the name since the look; one of ours is applied next time."""
+    async def _refuse_unseen(self, kind: Kind, name: str) -> None:
+        """Refuse an object that has the name and that no look has shown; one of ours is applied next time."""
         found = await self._kube.get(kind, self._resource.namespace, name)
         if found is not None:
             self._refuse_foreign(found, kind)

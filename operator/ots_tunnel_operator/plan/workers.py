@@ -92,10 +92,11 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
     if held is not None:
         others = tuple(one for one in actions if one.manifest["kind"] not in HELD)
         is_scaled = assessment.deployed_replicas == step.replicas
-        tried: tuple[Action, ...] = (*_trial(world, actions), *_names(actions)) if asks_again(world) else ()
+        # a trial is a call, and many objects begin to wait at once; names are looked up in memory
+        tried: tuple[Action, ...] = _trial(world, actions) if asks_again(world) else ()
         scaled = () if is_scaled else (SetReplicas(step.replicas),)
         # the number first: what the next workers need may be refused
-        told = (*step.marks, *tried, *scaled, *others)
+        told = (*step.marks, *tried, *_names(actions), *scaled, *others)
     if assessment.scaling.record is not None and not completed:
         # before it is carried out: an operator that dies in between carries it out after its restart
         told = (RecordStatus({"autoscaling": assessment.scaling.record}), *told)
@@ -114,7 +115,7 @@ def _trial(world: World, actions: tuple[ApplyObject, ...]) -> tuple[TryTemplate,
 
 
 def _names(actions: tuple[ApplyObject, ...]) -> tuple[CheckName, ...]:
-    """Whether the names of what is held are still taken: such an object would give its turn up again and again."""
+    """Whether the names of what is held are taken: it is told meanwhile, and such an object has no use for a turn."""
     return tuple(CheckName(one.manifest) for one in actions if one.manifest["kind"] in HELD)
 
 

@@ -9,11 +9,12 @@ import pytest
 
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.client import KubeError
-from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.cluster import Cluster, Reader
+from ots_tunnel_operator.kube.kinds import TUNNEL, Kind, Manifest
 from ots_tunnel_operator.loop.reconcile import Reconciler
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER, config_name, workers_name
+from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER, LABEL_ROLE, config_name, workers_name
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.observe.rollouts import Rollouts
 from ots_tunnel_operator.observe.trial import AGAIN_SECONDS
@@ -28,6 +29,18 @@ from tests.support.operator.worlds import NOW, SETTINGS, UID, recorded
 NAME = "flights-copy"
 DENIED = KubeError(403, "Forbidden", "denied by a policy")
 SELECTED = {"podTemplate": {"spec": {"nodeSelector": {"disk": "ssd"}}}}
+
+
+class Labelled:
+    """What watches keep: the objects with the operator's labels, so none of somebody else."""
+
+    def __init__(self, kube: KubeMemory) -> None:
+        self._kube = kube
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+        found = await self._kube.get(kind, namespace, name)
+        is_watched = found is not None and (kind is TUNNEL or LABEL_ROLE in (found["metadata"].get("labels") or {}))
+        return found if is_watched else None
 
 
 class Scene:
@@ -50,6 +63,7 @@ class Scene:
             OperatorMetrics(),
             lambda resource: None,
             clock=lambda: self.now,
+            reader=cast(Reader, Labelled(self.kube)),
         )
 
     async def observe(self, resource: Resource, cache: LoopCache, *, elder: Competitor | None, now: float) -> World:
@@ -73,7 +87,11 @@ class Scene:
 
     def ask_for(self, replicas: int) -> None:
         """Edit spec.replicas."""
-        self.body["spec"]["replicas"] = replicas
+        self.edit(replicas=replicas)
+
+    def edit(self, **fields: Any) -> None:
+        """Edit the spec."""
+        self.body["spec"] |= fields
         self.body["metadata"]["generation"] += 1
 
     def places(self) -> int:
@@ -271,3 +289,21 @@ async def test_a_release_whose_document_has_a_taken_name_says_so_in_every_pass()
     del scene.kube.objects["ConfigMap", config_name(NAME)]
     await scene.passes(3)
     assert scene.image == "worker:2"
+
+
+async def test_a_taken_name_is_told_while_the_object_waits_for_its_turn() -> None:
+    """It was told before the release, and pods that start meanwhile read what somebody else wrote."""
+    scene = Scene(**PLAIN)
+    await scene.passes(3)
+    for number in range(3):
+        rolling = {"type": "Progressing", "status": "True", "reason": "RollingWorkers"}
+        metadata = scene.body["metadata"] | {"uid": f"other-{number}"}
+        scene.rollouts.changed({"metadata": metadata, "status": {"conditions": [rolling]}})
+    scene.kube.objects["ConfigMap", config_name(NAME)] = {"metadata": {"name": config_name(NAME)}}
+    assert (await scene.passes(1))["Degraded"] == "NameConflict"
+
+    scene.install("worker:2")
+
+    for _ in range(6):
+        assert (await scene.passes(1))["Degraded"] == "NameConflict"
+    assert scene.image == "worker:1"

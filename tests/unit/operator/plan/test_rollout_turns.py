@@ -68,9 +68,15 @@ def applied(found: Plan) -> list[str]:
 
 
 def told(found: Plan) -> list[Action]:
-    """What the plan does to the workers: not to what is beside them, such as a PodDisruptionBudget."""
+    """What the plan does to the workers: not to what is beside them, such as a PodDisruptionBudget, nor looks."""
     beside = {"PodDisruptionBudget", "ServiceAccount"}
-    return [one for one in found.actions if not (isinstance(one, ApplyObject) and one.manifest["kind"] in beside)]
+    acts = [one for one in found.actions if not isinstance(one, CheckName)]
+    return [one for one in acts if not (isinstance(one, ApplyObject) and one.manifest["kind"] in beside)]
+
+
+def looked_up(found: Plan) -> list[str]:
+    """The kinds whose names are looked up before the workers are touched."""
+    return [one.manifest["kind"] for one in found.actions if isinstance(one, CheckName)]
 
 
 def progress(of: World, settings: Settings = NEXT) -> dict[str, Any]:
@@ -253,14 +259,15 @@ def test_it_is_tried_again_without_a_place_and_then_waits_for_its_turn() -> None
     of = templated(STUCK)
     found = planned(of)
 
-    assert [type(one) for one in told(found)] == [TryTemplate, CheckName, CheckName]
+    assert ([type(one) for one in told(found)], looked_up(found)) == ([TryTemplate], ["ConfigMap", "Deployment"])
     assert found.held is not None
     assert found.held.reason == "RolloutWaiting"
     after = refused(found, of, REFUSED, FAILED)
     assert after.wait is not None
     assert (after.wait.reason, after.held) == ("RolloutStuck", None)
-    # who only waits asks nothing: many objects begin to wait at once
-    assert told(planned(templated(WAITING, turn=RolloutTurn(rolling=5)))) == []
+    # who only waits calls nobody, because many objects begin to wait at once: names are looked up in memory
+    waiting = planned(templated(WAITING, turn=RolloutTurn(rolling=5)))
+    assert (told(waiting), looked_up(waiting)) == ([], ["ConfigMap", "Deployment"])
 
 
 def test_what_may_be_over_in_the_next_pass_costs_no_place() -> None:
