@@ -97,10 +97,14 @@ cdef bint _is_named_before(const byte* data, Py_ssize_t until, const Cell* cell)
 
 cdef int _append_key(Text* text, const byte* data, Py_ssize_t end, byte* crc) except -1:
     """The key as an object; `crc` goes on over the checksums of its cells."""
-    cdef Py_ssize_t at = FIRST_CELL_AT, start
+    cdef Py_ssize_t at = FIRST_CELL_AT, start, count = 0
     cdef Cell cell
     _append(text, b"{", 1)
     while at < end:
+        # each is compared with all before it
+        if count == MOST_KEY_CELLS:
+            return UNDECIDED
+        count += 1
         start = at
         at = _scan_cell(data, at, end, &cell)
         if not _is_sound(&cell) or _is_named_before(data, start, &cell):
