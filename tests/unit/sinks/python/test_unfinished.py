@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import Future
 from multiprocessing.pool import ThreadPool
@@ -58,6 +59,18 @@ def _by_key(context: ChannelContext, records: Sequence[Record]) -> object:
     return {"a": Future[None]()}
 
 
+def _keyed_by_future(context: ChannelContext, records: Sequence[Record]) -> object:
+    return {Future[None](): "a"}
+
+
+def _futures_of_keys(context: ChannelContext, records: Sequence[Record]) -> object:
+    return {"a": Future[None]()}.values()
+
+
+def _queued(context: ChannelContext, records: Sequence[Record]) -> object:
+    return deque([Future[None]()])
+
+
 def _one_failed(context: ChannelContext, records: Sequence[Record]) -> object:
     failed = Future[None]()
     failed.set_exception(ValueError("not stored"))
@@ -104,6 +117,9 @@ def _calls(process: Callable[..., Any]) -> Callable[..., Any]:
         (_not_gathered, "list of Task"),
         (_each_handed_to_a_pool, "list of Future"),
         (_by_key, "dict of Future"),
+        (_keyed_by_future, "dict of Future"),
+        (_futures_of_keys, "dict_values of Future"),
+        (_queued, "deque of Future"),
         (_one_failed, "tuple of Future"),
         (_generators, "list of generator"),
         (_gathered_with_failures, "list of OSError"),

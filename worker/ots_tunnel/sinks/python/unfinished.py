@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, ItemsView, Iterable, Iterator, KeysView, ValuesView
 from concurrent.futures import Future
 from io import IOBase
 from itertools import chain
@@ -24,7 +25,7 @@ from multiprocessing.pool import ApplyResult
 
 #: Containers within the result that are looked into: `asyncio.wait` returns a tuple of sets.
 DEPTH = 2
-_CONTAINERS = (dict, list, tuple, set, frozenset)
+_CONTAINERS = (dict, KeysView, ValuesView, ItemsView, list, tuple, set, frozenset, deque)
 #: Types of what may not be done.
 _WORK = (Iterator, AsyncIterator, Awaitable, Future, ApplyResult, BaseException)
 
@@ -69,9 +70,9 @@ def _unfinished(result: object, depth: int, *, is_confirmed_later: bool) -> str:
 
 
 def _items(result: object) -> Iterable[object] | None:
-    """The items of a container, the values of one with keys; None for what is none."""
+    """The items of a container, keys and values of one with keys; None for what is none."""
     if isinstance(result, dict):
-        return result.values()
+        return chain(result, result.values())  # `{pool.submit(store, record): record}` is a usual form
     return result if isinstance(result, _CONTAINERS) else None
 
 
