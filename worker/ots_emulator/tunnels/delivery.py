@@ -81,23 +81,25 @@ def base_channels(table: Table, settings: Settings) -> list[TunnelChannel]:
 def stream_channels(
     log: ChangeLog, tunnel_type: TunnelType, config: StreamConfig | None, now_us: int
 ) -> list[TunnelChannel]:
-    """Return a channel for each partition that has records from the tunnel's start on.
+    """Return a channel for each partition that has records from the tunnel's start on, and for all that came of it.
 
+    A partition may be split before it has a record. Its children wait for its parents only if it has a channel, too.
     The stream of a BaseAndStream tunnel starts at its creation, so nothing written during the base phase is lost;
     only Stream tunnels may start in the past.
     """
     past = config if tunnel_type is TunnelType.Stream else None
-    channels = []
-    for partition in log.partitions.values():
+    channels: dict[str, TunnelChannel] = {}
+    for partition in log.partitions.values():  # parents before their children
         if past is not None and past.earliest:
             position = log.first_position(partition, now_us)
         elif past is not None and past.start_offset_ns:
             position = max(partition.position_at(past.start_offset_ns // 1000), log.first_position(partition, now_us))
         else:
             position = partition.end
-        if partition.closed_us is None or position < partition.end:
-            channels.append(stream_channel(partition, position))
-    return channels
+        waits = any(parent in channels for parent in partition.parents)
+        if partition.closed_us is None or position < partition.end or waits:
+            channels[partition.id] = stream_channel(partition, position)
+    return list(channels.values())
 
 
 def stream_channel(partition: Partition, position: int) -> TunnelChannel:

@@ -147,6 +147,21 @@ async def test_earliest_and_start_offset_read_the_past(driver: Driver) -> None:
     assert (config.flag, config.startOffset, config.endOffset) == (tunnel_pb2.LATEST, start_ns, 0)
 
 
+async def test_a_partition_without_records_passes_its_parents_on(driver: Driver) -> None:
+    """A partition that was split twice in a row: the second generation has no records, and the third waits with it."""
+    await driver.create_tunnel("Stream", name="first")
+    await driver.fill(10)
+    first, *_ = driver.emulator.split("demo", "t")
+    _, second, _ = driver.emulator.split("demo", "t")
+    await driver.put(0)
+    tunnel = await driver.create_tunnel("Stream", name="second", flag="EARLIEST")
+
+    client = await driver.connect(tunnel)
+
+    assert list(await driver.heartbeat(tunnel, client)) == [first]
+    assert second in await driver.channels(tunnel, "Stream")
+
+
 async def test_end_offset_finishes_the_channel(driver: Driver) -> None:
     end_ns = int((driver.clock.now() + 15) * 1e9)
     tunnel = await driver.create_tunnel("Stream", endOffset=end_ns)
