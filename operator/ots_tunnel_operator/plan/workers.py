@@ -170,7 +170,8 @@ def _render(
     network = (network_policy(obj, settings.worker_network),) if settings.worker_network is not None else ()
     # last: workers run without it as well
     budget = (disruption_budget(obj),) if settings.worker_budgets else ()
-    return tuple(ApplyObject(manifest) for manifest in (document, *account, *network, workers, *budget)), None
+    # the document right before the workers: where what they need is refused, those that run read it at their next start
+    return tuple(ApplyObject(manifest) for manifest in (*account, *network, document, workers, *budget)), None
 
 
 def _wait_for_workers(world: World, replicas: int, step: Course) -> Wait | None:

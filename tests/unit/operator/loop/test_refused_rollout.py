@@ -256,6 +256,22 @@ async def test_workers_are_stopped_by_the_number_0_although_another_object_has_t
     assert scene.kube.objects[kind, name] == {"metadata": {"name": name}}
 
 
+async def test_workers_that_cannot_be_replaced_keep_their_document_after_an_edit() -> None:
+    """One that starts again would read settings that its release may not know."""
+    scene = Scene(**PLAIN)
+    await scene.passes(3)
+    document = scene.kube.objects["ConfigMap", config_name(NAME)]
+    scene.kube.objects["NetworkPolicy", workers_name(NAME)] = {"metadata": {"name": workers_name(NAME)}}
+    scene.install("worker:2", WorkerNetwork(peers=()))
+    await scene.passes(3)
+
+    scene.edit(workers={"heartbeatIntervalSeconds": 5})
+
+    assert (await scene.passes(2))["Degraded"] == "NameConflict"
+    assert scene.image == "worker:1"
+    assert scene.kube.objects["ConfigMap", config_name(NAME)] == document
+
+
 async def test_a_rollout_that_has_begun_says_so_although_what_comes_after_it_cannot_be_made() -> None:
     """Somebody has made a disruption budget of their own for these workers, which are replaced without ours."""
     scene = Scene(**PLAIN)

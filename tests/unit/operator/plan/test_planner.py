@@ -94,8 +94,8 @@ def test_a_table_that_was_created_anew_before_anything_was_consumed_is_a_new_des
 
 #: What workers are and need, in the order in which it is applied.
 WORKER_OBJECTS = [
-    "ConfigMap/flights-copy-config",
     "ServiceAccount/flights-copy-workers",
+    "ConfigMap/flights-copy-config",
     "Deployment/flights-copy",
     "PodDisruptionBudget/flights-copy-workers",
 ]
@@ -294,21 +294,21 @@ def test_a_tunnel_that_stays_in_its_first_stage_is_reported() -> None:
 def test_workers_with_an_account_of_the_user_get_none() -> None:
     named = {"podTemplate": {"spec": {"serviceAccountName": "mine"}}}
 
-    assert steps(world(resource(recorded(), workers=named))) == ["TryTemplate", WORKER_OBJECTS[0], *WORKER_OBJECTS[2:]]
+    assert steps(world(resource(recorded(), workers=named))) == ["TryTemplate", *WORKER_OBJECTS[1:]]
 
 
 def test_a_network_policy_is_there_before_the_workers() -> None:
     found = plan(world(), assessed(world()), replace(SETTINGS, worker_network=WorkerNetwork(())))
 
     kinds = [action.manifest["kind"] for action in found.actions if isinstance(action, ApplyObject)]
-    assert kinds == ["ConfigMap", "ServiceAccount", "NetworkPolicy", "Deployment", "PodDisruptionBudget"]
+    assert kinds == ["ServiceAccount", "NetworkPolicy", "ConfigMap", "Deployment", "PodDisruptionBudget"]
 
 
 def test_an_operator_without_budgets_applies_none() -> None:
     found = plan(world(), assessed(world()), replace(SETTINGS, worker_budgets=False))
 
     kinds = [action.manifest["kind"] for action in found.actions if isinstance(action, ApplyObject)]
-    assert kinds == ["ConfigMap", "ServiceAccount", "Deployment"]
+    assert kinds == ["ServiceAccount", "ConfigMap", "Deployment"]
 
 
 def test_workers_are_applied_as_many_as_wanted() -> None:
