@@ -61,16 +61,34 @@ def raw_batches(index: int, pages: Iterator[RangePage]) -> Iterator[pa.RecordBat
 
 
 def typed_batches(columns: Sequence[tuple[str, str]], pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
-    """The requested columns of every row; the pages were read with one version per column, the latest."""
+    """The requested columns of every row; the pages were read with one version per column, the latest.
+
+    Raises:
+        CodecError: a row is malformed, or a value has another type than its column.
+    """
+    from ots_tunnel.spark.columns import compiled_batch
+
+    for page in pages:
+        batch = compiled_batch(columns, page.rows)
+        if batch is None:
+            batch = batch_by_reference(columns, page.rows)
+        if batch.num_rows:
+            yield batch
+
+
+def batch_by_reference(columns: Sequence[tuple[str, str]], rows: bytes) -> pa.RecordBatch:
+    """The requested columns of the rows of a page, by way of Python objects.
+
+    Raises:
+        CodecError: see `typed_batches`.
+    """
     from ots_tunnel.protocol.plainbuffer.codec import decode_rows
     from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
 
-    for page in pages:
-        rows: list[dict[str, Any]] = []
-        for row in decode_rows(page.rows):
-            values: dict[str, Any] = {column.name: column.value for column in row.columns}
-            values.update(row.primary_key)
-            rows.append(values)
-        if rows:
-            wanted = ((name, COLUMN_TYPES[kind], [row.get(name) for row in rows]) for name, kind in columns)
-            yield build_batch(tuple(wanted))
+    decoded: list[dict[str, Any]] = []
+    for row in decode_rows(rows):
+        values: dict[str, Any] = {column.name: column.value for column in row.columns}
+        values.update(row.primary_key)
+        decoded.append(values)
+    wanted = ((name, COLUMN_TYPES[kind], [row.get(name) for row in decoded]) for name, kind in columns)
+    return build_batch(tuple(wanted))

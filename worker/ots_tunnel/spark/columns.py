@@ -1,4 +1,4 @@
-"""Arrow columns from Python values, built from buffers. Pure.
+"""Arrow columns, built from buffers: from Python values, or by the compiled twin from the rows of a page. Pure.
 
 `pyarrow.array(list)` would import pandas. Spark's Python worker forces a full garbage collection after every task, and
 the objects of an imported pandas make each of them slower (docs/architecture.md 7).
@@ -15,6 +15,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from ots_tunnel.errors import CodecError
+from ots_tunnel.protocol.plainbuffer.compiled import native
+from ots_tunnel.protocol.plainbuffer.tags import BLOB, BOOLEAN, DOUBLE, INTEGER, STRING
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +37,8 @@ class ColumnType:
     """Replaces None in the data buffer."""
     arrow: str
     """Name of the factory in pyarrow."""
+    tag: int
+    """Tag of the wire (docs/data-plane.md 2.1)."""
 
 
 def _pack_integers(values: Sequence[int]) -> list[bytes]:
@@ -67,11 +71,11 @@ def _pack_strings(values: Sequence[str]) -> list[bytes]:
 COLUMN_TYPES = {
     kind.name: kind
     for kind in (
-        ColumnType("bigint", (int,), _pack_integers, 0, "int64"),
-        ColumnType("double", (float, int), _pack_doubles, 0.0, "float64"),
-        ColumnType("boolean", (bool,), _pack_bits, False, "bool_"),
-        ColumnType("string", (str,), _pack_strings, "", "string"),
-        ColumnType("binary", (bytes,), _pack_bytes, b"", "binary"),
+        ColumnType("bigint", (int,), _pack_integers, 0, "int64", INTEGER),
+        ColumnType("double", (float, int), _pack_doubles, 0.0, "float64", DOUBLE),
+        ColumnType("boolean", (bool,), _pack_bits, False, "bool_", BOOLEAN),
+        ColumnType("string", (str,), _pack_strings, "", "string", STRING),
+        ColumnType("binary", (bytes,), _pack_bytes, b"", "binary", BLOB),
     )
 }
 
@@ -105,6 +109,33 @@ def build_batch(columns: Sequence[tuple[str, ColumnType, Sequence[Any]]]) -> pa.
 
     arrays = [build_array(kind, name, values) for name, kind, values in columns]
     return pa.RecordBatch.from_arrays(arrays, names=[name for name, _, _ in columns])
+
+
+def compiled_batch(columns: Sequence[tuple[str, str]], rows: bytes) -> pa.RecordBatch | None:
+    """The wanted columns of a page's rows by the compiled twin, without an object per row or cell.
+
+    None where only the reference can decide: rows that are not well-formed, a value of another type than its column, or
+    nothing was compiled. A cell that no column wants is verified by its checksum, and not decoded.
+
+    Args:
+        columns: name and type of each, the type by its name in `COLUMN_TYPES`.
+        rows: PlainBuffer with a header; empty bytes have no rows.
+    """
+    import pyarrow as pa
+
+    if native is None:
+        return None
+    kinds = [COLUMN_TYPES[kind] for _, kind in columns]
+    wanted = tuple((name.encode(), kind.tag) for (name, _), kind in zip(columns, kinds, strict=True))
+    found = native.typed_columns(rows, wanted)
+    if found is None:
+        return None
+    count, blocks = found
+    arrays = []
+    for kind, (present, values, data) in zip(kinds, blocks, strict=True):
+        buffers = [present, values, data] if kind.tag in (STRING, BLOB) else [present, values]
+        arrays.append(pa.Array.from_buffers(getattr(pa, kind.arrow)(), count, [pa.py_buffer(each) for each in buffers]))
+    return pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in columns])
 
 
 def _fits(kind: ColumnType, value: object) -> bool:

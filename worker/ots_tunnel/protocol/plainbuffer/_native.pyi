@@ -24,6 +24,9 @@ def json_record(record: Record, heads: Mapping[Action, bytes]) -> bytes | None: 
 def change_log(
     records: list[Record], first: int, key: tuple[tuple[bytes, int], ...], most: int
 ) -> tuple[ChangeColumns | None, int]: ...
+def typed_columns(
+    rows: bytes, wanted: tuple[tuple[bytes, int], ...]
+) -> tuple[int, tuple[tuple[Block, Block, Block], ...]] | None: ...
 
 ChangeColumns: TypeAlias = tuple[
     tuple[Block, Block, Block, tuple[Block, ...]], tuple[Block, ...], tuple[tuple[Block, Block], ...]

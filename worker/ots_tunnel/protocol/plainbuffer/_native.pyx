@@ -17,6 +17,7 @@ Parts, one file each, compiled as one module so that the C compiler can inline a
     native/json.pxi       the JSON form of records
     native/blocks.pxi     columns that grow, in the layout of Arrow
     native/change_log.pxi records as columns of the change log
+    native/typed.pxi      rows of a table as columns of given types
 
 One rule: the twin accepts well-formed input and nothing else. Where a tag, a length, a checksum or a type is not what
 the grammar expects, it returns None, and the caller runs the Python reference on the same bytes. The reference then
@@ -63,3 +64,4 @@ include "native/text.pxi"
 include "native/json.pxi"
 include "native/blocks.pxi"
 include "native/change_log.pxi"
+include "native/typed.pxi"

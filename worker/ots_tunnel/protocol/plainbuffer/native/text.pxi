@@ -2,6 +2,7 @@
 
 cdef extern from "Python.h":
     void* PyMem_Realloc(void* block, size_t size) noexcept
+    void* PyMem_Calloc(size_t count, size_t size) noexcept
     void PyMem_Free(void* block) noexcept
     char* PyOS_double_to_string(double value, char code, int precision, int flags, int* kind) except NULL
     enum:
