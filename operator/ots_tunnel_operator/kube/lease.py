@@ -46,8 +46,6 @@ RETRY_SECONDS = 2.0
 ABSENT_SECONDS = 4.0
 #: Seconds that the working loop may stand still before its process stops renewing.
 STALL_SECONDS = 10.0
-#: Instead of a resourceVersion, where no Lease has been seen.
-ABSENT = "absent"
 
 
 def now() -> float:
@@ -88,6 +86,7 @@ class Lease:
         self._holder = ("", "")
         self._renewed = now()
         self._seen: tuple[str, float] = ("", 0.0)
+        self._absent: float | None = None
         self.leading = threading.Event()
         self.lost = threading.Event()
         self._lock = threading.Lock()
@@ -222,22 +221,24 @@ class Lease:
     def _may_be_held(self) -> bool:
         """Whether a Lease that is not there, such as one deleted by hand, may have a holder that still writes.
 
-        That one makes it again with its next renewal, or gives up before the time of its last renewal is over. A
-        candidate that has never seen the Lease cannot tell a deletion from a first installation, which must not wait
-        for the whole life of a Lease: it waits for the next renewal alone.
+        That one makes it again with its next renewal, or gives up before the time of its last renewal is over. This may
+        have been right before the first look that did not find the Lease, whatever was seen before: the looks of a
+        candidate that was cut off are old. One that has never seen the Lease cannot tell a deletion from a first
+        installation, which must not wait for the whole life of a Lease: it waits for the next renewal alone.
         """
         if self.leading.is_set():
             return False
-        if not self._seen[0]:
-            self._seen = (ABSENT, time.monotonic())
-        version, since = self._seen
-        return time.monotonic() - since <= (ABSENT_SECONDS if version == ABSENT else LEASE_SECONDS)
+        if self._absent is None:
+            self._absent = time.monotonic()
+        longest = LEASE_SECONDS if self._seen[0] else ABSENT_SECONDS
+        return time.monotonic() - self._absent <= longest
 
     def _may_take(self, lease: Mapping[str, Any]) -> bool:
         """Whether the lease is our own, released, or unrenewed for its whole duration.
 
         The duration is measured with the local clock from the last change seen, because clocks of nodes differ.
         """
+        self._absent = None
         spec = lease.get("spec") or {}
         if spec.get("holderIdentity") in (None, "", self._identity):
             return True

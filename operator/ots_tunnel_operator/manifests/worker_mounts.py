@@ -5,6 +5,7 @@ The API server does not validate templates, so anything may be in them.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,8 @@ from ots_tunnel_operator import names
 
 #: Sources of volumes that are made for a pod and deleted with it.
 _WITH_POD = frozenset({"emptyDir", "ephemeral"})
+#: Kind of a source -> its field that its driver alone reads. A place is shown in status and events.
+_FOR_DRIVERS: Mapping[str, str] = {"csi": "volumeAttributes", "flexVolume": "options"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Mount:
         claim = self.source.get("persistentVolumeClaim")
         if isinstance(claim, Mapping):
             return f"persistentVolumeClaim/{claim.get('claimName')}:{below}"
-        return f"{json.dumps(self.source, sort_keys=True, separators=(',', ':'))}:{below}"
+        return f"{_text(_without_values(self.source))}:{below}"
 
 
 def mount_of(template: Mapping[str, Any], folder: str) -> Mount | None:
@@ -67,6 +70,20 @@ def _mounts(template: Mapping[str, Any]) -> Iterator[Mount]:
                 source = {field: value for field, value in volume.items() if field != "name" and value is not None}
                 below = str(mount.get("subPath") or mount.get("subPathExpr") or "")
                 yield Mount(path, str(volume.get("name")), source, below)
+
+
+def _without_values(source: Mapping[str, Any]) -> dict[str, Any]:
+    """The source of a volume, with a hash in place of what it tells its driver, such as a key of a store."""
+    shown = dict(source)
+    for kind, field in _FOR_DRIVERS.items():
+        driver = shown.get(kind)
+        if isinstance(driver, Mapping) and driver.get(field):
+            shown[kind] = {**driver, field: hashlib.sha256(_text(driver[field]).encode()).hexdigest()[:16]}
+    return shown
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def _items(of: Any, field: str) -> Sequence[Mapping[str, Any]]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.kube import lease as lease_module
 from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import Kind
 from ots_tunnel_operator.kube.lease import Lease
 from ots_tunnel_operator.log_actions import LogAction
@@ -74,9 +75,13 @@ def server(monkeypatch: pytest.MonkeyPatch) -> OneLease:
 
 @contextmanager
 def candidate(
-    identity: str, still: Callable[[], float] = lambda: 0.0, *, serves: str = "every namespace"
+    identity: str,
+    still: Callable[[], float] = lambda: 0.0,
+    *,
+    serves: str = "every namespace",
+    connect: Callable[[], Awaitable[Cluster]] | None = None,
 ) -> Iterator[Lease]:
-    lease = Lease("ott", "operator", identity, tick=lambda: None, still=still, serves=serves)
+    lease = Lease("ott", "operator", identity, tick=lambda: None, still=still, serves=serves, connect=connect)
     lease.start()
     try:
         yield lease
@@ -229,6 +234,44 @@ def test_a_deleted_lease_is_not_made_by_a_candidate_that_never_saw_it(
 
             assert second.waits_for == "first"
             assert first.is_held()
+
+
+def test_a_deleted_lease_is_not_made_at_once_by_a_follower_that_was_cut_off(server: OneLease) -> None:
+    """What it saw last is older than the life of a Lease, but the holder has renewed it since."""
+    blocked, cut_off = threading.Event(), threading.Event()
+
+    class OwnConnection(OneLease):
+        async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+            if cut_off.is_set():
+                raise KubeError(0, "TimeoutError", "no answer")
+            return await server.get(kind, namespace, name)
+
+        async def create(self, kind: Kind, manifest: dict[str, Any]) -> None:
+            await server.create(kind, manifest)
+
+        async def replace(self, kind: Kind, manifest: dict[str, Any]) -> None:
+            await server.replace(kind, manifest)
+
+    async def connect() -> Cluster:
+        return cast(Cluster, OwnConnection())
+
+    def still() -> float:
+        return 2 * lease_module.STALL_SECONDS if blocked.is_set() else 0.0
+
+    with candidate("first", still) as first:
+        assert first.leading.wait(10)
+        with candidate("second", connect=connect) as second:
+            wait_until(lambda: second.waits_for, 10)
+            cut_off.set()
+            seen = time.monotonic()
+            wait_until(lambda: time.monotonic() - seen > 1.3 * lease_module.LEASE_SECONDS, 10)
+            blocked.set()
+            server.stored = None
+            cut_off.clear()
+
+            assert second.leading.wait(10)
+
+            assert not first.is_held()
 
 
 def test_a_deleted_lease_is_made_again_by_its_holder(server: OneLease) -> None:

@@ -63,6 +63,25 @@ def running(spec: dict[str, Any], before: str | None, accepted: str = "", **chan
 
 
 @pytest.mark.parametrize(
+    "volume",
+    [
+        {"flexVolume": {"driver": "alicloud/oss", "options": {"bucket": "b", "akSecret": "hidden"}}},
+        {"csi": {"driver": "ossplugin", "volumeAttributes": {"bucket": "b", "akSecret": "hidden"}}},
+    ],
+)
+def test_what_a_volume_tells_its_driver_is_shown_nowhere(volume: dict[str, Any]) -> None:
+    """Drivers of object stores are given keys there."""
+    found = find_changed_place(running(folder(volume), "persistentVolumeClaim/orders:/orders"))
+
+    assert found is not None
+    assert "hidden" not in found.message
+    ((kind, source),) = volume.items()
+    other = {kind: {name: {"bucket": "c"} if isinstance(of, dict) else of for name, of in source.items()}}
+    assert find_changed_place(running(folder(volume), files_place(resource(**folder(other)).object))) is not None
+    assert find_changed_place(running(folder(volume), files_place(resource(**folder(volume)).object))) is None
+
+
+@pytest.mark.parametrize(
     ("spec", "place"),
     [
         (folder(), "persistentVolumeClaim/orders:/orders"),
