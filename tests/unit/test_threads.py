@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
 
 import pytest
 
@@ -66,6 +70,45 @@ def test_calls_are_not_lost_while_threads_end() -> None:
 
     assert [threads.submit(int, each).result(5) for each in range(2000)] == list(range(2000))
     wait_until(lambda: repr(threads) == "DaemonThreads(test, 0 of 2)", what="the threads end")
+
+
+class _Late(queue.SimpleQueue[Any]):
+    """A queue to which a call comes right after a thread has found it empty."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: Begins the call in another thread; returns when it has begun, or has to wait for the thread.
+        self.begin: Callable[[], None] | None = None
+
+    def get_nowait(self) -> Any:
+        try:
+            return super().get_nowait()
+        except queue.Empty:
+            begin, self.begin = self.begin, None
+            if begin is not None:
+                begin()
+            raise
+
+
+def test_a_call_that_comes_while_a_thread_becomes_idle_does_not_cost_a_later_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    late = _Late()
+    monkeypatch.setattr(queue, "SimpleQueue", lambda: late)
+    threads = DaemonThreads("test", 1, idle_seconds=0.05)
+    second: Future[Future[int]] = Future()
+
+    def begin() -> None:
+        beginning = threading.Thread(target=lambda: second.set_result(threads.submit(int, "2")))
+        beginning.start()
+        beginning.join(0.2)
+
+    late.begin = begin
+    assert threads.submit(int, "1").result(5) == 1
+    assert second.result(5).result(5) == 2
+    wait_until(lambda: repr(threads) == "DaemonThreads(test, 0 of 1)", what="the thread ends")
+
+    assert threads.submit(int, "3").result(5) == 3
 
 
 def test_a_call_that_hangs_does_not_keep_the_process() -> None:

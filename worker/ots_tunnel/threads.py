@@ -36,8 +36,9 @@ class DaemonThreads:
         self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads = 0
-        #: One permit for each thread that waits for a call.
-        self._idle = threading.Semaphore(0)
+        #: Threads that wait for a call, without those for which one is queued. Changed under the lock, together with
+        #: the look into the queue: a later call would be left to a thread that is counted and does not wait.
+        self._idle = 0
 
     def __repr__(self) -> str:
         return f"DaemonThreads({self._name}, {self._threads} of {self._limit})"
@@ -63,30 +64,39 @@ class DaemonThreads:
 
         with self._lock:
             self._calls.put(work)
-            if not self._idle.acquire(blocking=False) and self._threads < self._limit:
+            if self._idle:
+                self._idle -= 1
+            elif self._threads < self._limit:
                 self._threads += 1
                 threading.Thread(target=self._serve, name=f"{self._name} {self._threads}", daemon=True).start()
         return future
 
     def _serve(self) -> None:
-        while True:
-            try:
-                call = self._calls.get_nowait()
-            except queue.Empty:
-                self._idle.release()
-                try:
-                    call = self._calls.get(timeout=self._idle_seconds)
-                except queue.Empty:
-                    if self._ends():
-                        return
-                    continue
+        while (call := self._next()) is not None:
             call()
             del call  # otherwise its arguments stay in memory until the next call
+
+    def _next(self) -> Callable[[], None] | None:
+        """Wait for a call; None for a thread that ends."""
+        while True:
+            with self._lock:
+                try:
+                    return self._calls.get_nowait()
+                except queue.Empty:
+                    self._idle += 1
+            try:
+                return self._calls.get(timeout=self._idle_seconds)
+            except queue.Empty:
+                if self._ends():
+                    return None
 
     def _ends(self) -> bool:
         """Whether an idle thread ends; it does not if a call was just given to it."""
         with self._lock:
-            if not self._idle.acquire(blocking=False) or not self._calls.empty():
+            if not self._idle:
+                return False
+            self._idle -= 1
+            if not self._calls.empty():
                 return False
             self._threads -= 1
             return True
