@@ -40,6 +40,8 @@ MAX_ERROR = 300
 LEASE_SECONDS = 15
 #: Seconds for which the holder tries to renew before it gives up.
 RENEW_SECONDS = 10.0
+#: Seconds at the end of these in which no attempt begins any more.
+LAST_SECONDS = 1.0
 #: Seconds between two attempts.
 RETRY_SECONDS = 2.0
 #: Seconds for which a Lease that a candidate has never seen must be absent: a living holder renews twice in them.
@@ -192,8 +194,9 @@ class Lease:
                 extra={"action": LogAction.LOOP_STALLED, "lease": self._name, "seconds": round(still)},
             )
             return False
-        # a process that was suspended for longer does not take back what another may hold
-        return left > 0
+        # A process that was suspended for longer does not take back what another may hold. And an attempt in the last
+        # moment may be stored when this process has given up: then the others wait for a Lease that nobody has.
+        return left > LAST_SECONDS
 
     async def _try(self, kube: Cluster, seconds: float) -> bool:
         """Take or renew the lease; False where another candidate holds it or the API server did not answer in time."""
@@ -208,6 +211,9 @@ class Lease:
                 if not self._may_take(found):
                     # a leader that finds another holder, as after a deletion of the Lease, writes nothing more
                     self._renewed = -math.inf
+                    return False
+                if self.leading.is_set() and not self.is_held():
+                    # suspended since the attempt began: this renewal would keep the others waiting, and nobody led
                     return False
                 await kube.replace(LEASE, self._manifest(found.get("spec") or {}, found["metadata"]))
                 return True

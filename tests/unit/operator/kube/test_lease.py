@@ -68,7 +68,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> OneLease:
         return server
 
     monkeypatch.setattr(lease_module.Kube, "connect", connect)
-    for name in ("LEASE_SECONDS", "RENEW_SECONDS", "RETRY_SECONDS", "ABSENT_SECONDS", "STALL_SECONDS"):
+    for name in ("LEASE_SECONDS", "RENEW_SECONDS", "LAST_SECONDS", "RETRY_SECONDS", "ABSENT_SECONDS", "STALL_SECONDS"):
         monkeypatch.setattr(lease_module, name, getattr(lease_module, name) * SCALE)
     return server
 
@@ -202,6 +202,47 @@ def test_a_leader_that_was_suspended_holds_nothing_and_takes_nothing_back(
 
         assert not first.is_held()
         assert first.lost.wait(10)
+
+
+def test_a_leader_that_was_suspended_within_a_renewal_does_not_send_it(
+    server: OneLease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others would wait for the life of a Lease that its holder gives up."""
+    suspended = 0.0
+    versions: list[int] = []
+    monkeypatch.setattr(lease_module, "now", lambda: time.monotonic() + suspended)
+    read = server.get
+
+    async def read_and_sleep(kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+        nonlocal suspended
+        suspended = lease_module.LEASE_SECONDS
+        versions.append(server.version)
+        return await read(kind, namespace, name)
+
+    with candidate("first") as first:
+        assert first.leading.wait(10)
+        monkeypatch.setattr(server, "get", read_and_sleep)
+
+        assert first.lost.wait(10)
+
+    assert [server.version] == versions[:1]
+
+
+def test_no_renewal_begins_in_the_last_moment(server: OneLease, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be stored when its sender has given up, and the others would wait for it."""
+    suspended = 0.0
+    monkeypatch.setattr(lease_module, "now", lambda: time.monotonic() + suspended)
+    monkeypatch.setattr(lease_module, "LAST_SECONDS", 5.0)
+    monkeypatch.setattr(lease_module, "RENEW_SECONDS", 10.0)
+    with candidate("first") as first:
+        assert first.leading.wait(10)
+        wait_until(lambda: server.version > 1, 10, "a renewal")
+        suspended = 8.0
+        version = server.version
+
+        assert first.lost.wait(10)
+
+        assert server.version - version <= 1  # one may have been under way
 
 
 def test_a_deleted_lease_has_no_second_holder_while_the_first_one_may_write(server: OneLease) -> None:
