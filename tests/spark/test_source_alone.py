@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import BinaryType, DecimalType, LongType, StringType, StructField, StructType
 
+from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.table_calls import RangePage
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.spark.source import RAW_SCHEMA, TablestoreDataSource
 
@@ -49,6 +51,34 @@ def test_typed_rows_have_the_schemas_columns(instance: Instance) -> None:
     assert set(found) == set(range(ROWS))
     assert found[500] is None
     assert isinstance(found[1], str)
+
+
+def test_rows_without_any_of_the_columns_are_there(instance: Instance) -> None:
+    schema = StructType([StructField("remark", StringType()), StructField("never", StringType())])
+
+    found = rows(source(instance), schema)
+
+    assert len(found) == ROWS
+    assert {"remark": None, "never": None} in found
+
+
+def test_only_the_wanted_columns_travel(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, sizes = SyncTableClient.get_range, [0]
+
+    def measured(*arguments: Any, **options: Any) -> RangePage:
+        page = read(*arguments, **options)
+        sizes[-1] += len(page.rows)
+        return page
+
+    monkeypatch.setattr(SyncTableClient, "get_range", measured)
+    fields = [StructField("flight", LongType()), StructField("remark", StringType())]
+    found = []
+    for count in (2, 1):
+        found.append([row["flight"] for row in rows(source(instance), StructType(fields[:count]))])
+        sizes.append(0)
+
+    assert found[0] == found[1]
+    assert 0 < sizes[1] < sizes[0] / 2
 
 
 @pytest.mark.parametrize(

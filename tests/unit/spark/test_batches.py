@@ -8,7 +8,7 @@ import pytest
 
 from ots_tunnel.client.table_calls import RangePage, StreamDescription, TableDescription
 from ots_tunnel.model import Marker
-from ots_tunnel.spark.batches import pages_of_all_versions
+from ots_tunnel.spark.batches import asked_columns, pages_of_all_versions
 
 LOW, HIGH = (("k", Marker.INF_MIN),), (("k", Marker.INF_MAX),)
 
@@ -20,7 +20,8 @@ class Source:
         self._max_versions = iter(max_versions)
         self.asked: list[int] = []
 
-    def get_range(self, table: str, start: Any, end: Any, *, max_versions: int) -> RangePage:
+    def get_range(self, table: str, start: Any, end: Any, *, max_versions: int, columns: Any) -> RangePage:
+        assert columns == ()
         self.asked.append(max_versions)
         return RangePage(b"%d" % max_versions, (("k", 5),) if start == LOW else None)
 
@@ -44,3 +45,13 @@ def test_a_split_is_read_again_while_its_table_keeps_more_versions(described: tu
 
     assert source.asked == read
     assert [int(page.rows) for page in pages] == read
+
+
+def test_a_key_column_is_always_asked_for() -> None:
+    assert asked_columns(LOW, (("a", "bigint"), ("b", "string"))) == ("k", "a", "b")
+    assert asked_columns(LOW, (("a", "bigint"), ("k", "string"))) == ("k", "a")
+
+
+def test_more_columns_than_the_service_takes_are_all_columns() -> None:
+    assert len(asked_columns(LOW, [(f"c{number}", "bigint") for number in range(127)])) == 128
+    assert asked_columns(LOW, [(f"c{number}", "bigint") for number in range(128)]) == ()

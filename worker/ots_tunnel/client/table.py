@@ -116,10 +116,20 @@ class TableClient:
         max_versions: int,
         limit: int | None = None,
         direction_forward: bool = True,
+        columns: Sequence[str] = (),
     ) -> RangePage:
-        """Whole rows from `start` (inclusive) to `end` (exclusive); the next page starts at `next_start`, if set."""
+        """Whole rows from `start` (inclusive) to `end` (exclusive); the next page starts at `next_start`, if set.
+
+        `calls.get_range_request` describes the arguments.
+        """
         message = calls.get_range_request(
-            table, start, end, max_versions=max_versions, limit=limit, direction_forward=direction_forward
+            table,
+            start,
+            end,
+            max_versions=max_versions,
+            limit=limit,
+            direction_forward=direction_forward,
+            columns=columns,
         )
         answer, _ = await self._caller.call(TABLE_OPERATIONS["GetRange"], message, retry=CALL_RETRY)
         while (rest := calls.rest_of_row(message, answer)) is not None:
@@ -200,10 +210,17 @@ class SyncTableClient:
         max_versions: int,
         limit: int | None = None,
         direction_forward: bool = True,
+        columns: Sequence[str] = (),
     ) -> RangePage:
         """See `TableClient.get_range`."""
         message = calls.get_range_request(
-            table, start, end, max_versions=max_versions, limit=limit, direction_forward=direction_forward
+            table,
+            start,
+            end,
+            max_versions=max_versions,
+            limit=limit,
+            direction_forward=direction_forward,
+            columns=columns,
         )
         answer, _ = self._caller.call(TABLE_OPERATIONS["GetRange"], message, retry=CALL_RETRY)
         while (rest := calls.rest_of_row(message, answer)) is not None:

@@ -18,6 +18,8 @@ from ots_tunnel.protocol.plainbuffer.spans import check_header, scan_row
 
 #: Default unit of ComputeSplitPointsBySize: 100 MiB, as in the service (docs/data-plane.md 2.7).
 DEFAULT_SPLIT_UNIT_BYTES = 104_857_600
+#: Most columns that a read may name (docs/data-plane.md 2.8).
+MAX_COLUMNS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +122,15 @@ def get_range_request(
     max_versions: int,
     limit: int | None = None,
     direction_forward: bool = True,
+    columns: Sequence[str] = (),
 ) -> pb.GetRangeRequest:
     """Rows from `start` (inclusive) to `end` (exclusive) with up to `max_versions` versions per column.
 
     The service cuts a row that is larger than an answer; `rest_of_row` returns the request for the rest.
+
+    Args:
+        columns: those to return, at most `MAX_COLUMNS`; none for all. A row that has none of them is left out, unless a
+            column of the key is among them. The key is part of every row.
     """
     request = pb.GetRangeRequest(
         table_name=table,
@@ -131,6 +138,7 @@ def get_range_request(
         max_versions=max_versions,
         inclusive_start_primary_key=encode_primary_key(start),
         exclusive_end_primary_key=encode_primary_key(end),
+        columns_to_get=columns,
     )
     if limit is not None:
         request.limit = limit

@@ -14,17 +14,38 @@ if TYPE_CHECKING:
 
 
 def read_pages(
-    client: SyncTableClient, table: str, start: PrimaryKey, end: PrimaryKey, max_versions: int
+    client: SyncTableClient,
+    table: str,
+    start: PrimaryKey,
+    end: PrimaryKey,
+    max_versions: int,
+    *,
+    columns: Sequence[str] = (),
 ) -> Iterator[RangePage]:
     """Every page from `start` (inclusive) to `end` (exclusive).
 
     An empty page need not be the last one (docs/data-plane.md 2.6).
+
+    Args:
+        columns: see `client.table_calls.get_range_request`.
     """
     following: PrimaryKey | None = start
     while following is not None:
-        page = client.get_range(table, following, end, max_versions=max_versions)
+        page = client.get_range(table, following, end, max_versions=max_versions, columns=columns)
         yield page
         following = page.next_start
+
+
+def asked_columns(key: PrimaryKey, columns: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """The columns to ask the service for; none, which are all, where they are more than it takes.
+
+    The first column of the key is always among them: without it the service leaves out rows that have none of the
+    others.
+    """
+    from ots_tunnel.client.table_calls import MAX_COLUMNS
+
+    names = dict.fromkeys((key[0][0], *(name for name, _ in columns)))
+    return tuple(names) if len(names) <= MAX_COLUMNS else ()
 
 
 def pages_of_all_versions(

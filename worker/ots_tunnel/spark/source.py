@@ -21,6 +21,7 @@ Options:
     mode                        typed (default): the latest version of each column, NULL if the row has none
                                 raw: see below
 
+Only the schema's columns travel, up to 128 of them; of a wider schema all columns do.
 A value of another type than the schema's fails the query; Tablestore keeps types per cell, not per column. The one
 conversion is BIGINT to DOUBLE.
 
@@ -45,7 +46,7 @@ from pyspark.sql.types import StructType
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import KeyType, PrimaryKey
-from ots_tunnel.spark.batches import pages_of_all_versions, raw_batches, read_pages, typed_batches
+from ots_tunnel.spark.batches import asked_columns, pages_of_all_versions, raw_batches, read_pages, typed_batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -192,8 +193,13 @@ class TablestoreReader(DataSourceReader):  # type: ignore[misc]  # pyspark has n
         assert isinstance(partition, SplitPartition)
         client = self._options.client()
         try:
-            read = pages_of_all_versions if self._options.splits_directory else read_pages
-            pages = read(client, self._options.table, partition.start, partition.end, partition.max_versions)
-            yield from raw_batches(partition.value, pages) if self._options.raw else typed_batches(self._columns, pages)
+            split = self._options.table, partition.start, partition.end, partition.max_versions
+            if not self._options.raw:
+                asked = asked_columns(partition.start, self._columns)
+                yield from typed_batches(self._columns, read_pages(client, *split, columns=asked))
+            elif self._options.splits_directory:
+                yield from raw_batches(partition.value, pages_of_all_versions(client, *split))
+            else:
+                yield from raw_batches(partition.value, read_pages(client, *split))
         finally:
             client.close()
