@@ -24,8 +24,8 @@ ACTS = {"applied_object", "created_tunnel", "created_destination", "deleted_obje
 ACTS_OF_AN_OBJECT = [
     "created_destination",
     "created_tunnel",
-    "applied_object ConfigMap",
     "applied_object ServiceAccount",
+    "applied_object ConfigMap",
     "applied_object Deployment",
     "applied_object PodDisruptionBudget",
 ]

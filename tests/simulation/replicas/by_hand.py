@@ -45,6 +45,7 @@ class ByHand:
         for _ in range(DELETIONS):
             await self._stand()
             await self._delete()
+        await asyncio.sleep(BOUND)  # what the last deletion asked for is judged
         await self._stand()
         standby = next(replica for replica in self._fleet.operator.all if not replica.leads)
         standby.kill(None)
