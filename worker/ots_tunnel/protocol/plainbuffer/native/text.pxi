@@ -38,6 +38,8 @@ cdef int _grow(Text* text, Py_ssize_t more) except -1:
 
 
 cdef inline int _append(Text* text, const void* data, Py_ssize_t size) except -1:
+    if size == 0:
+        return 0  # memcpy must not get NULL, which an empty text has
     if text.room - text.size < size:
         _grow(text, size)
     memcpy(text.data + text.size, data, size)
