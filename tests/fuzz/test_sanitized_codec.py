@@ -62,7 +62,7 @@ def library(name: str) -> str:
 @pytest.fixture
 def sanitized(tmp_path: Path) -> Path:
     """A copy of the worker's sources with a codec that is built with the sanitizers."""
-    library(LIBRARIES[0])
+    library(LIBRARIES[0])  # skips before anything is built
     source = tmp_path / "worker"
     shutil.copytree(ROOT / "worker", source, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     tools = tmp_path / "tools"

@@ -78,6 +78,19 @@ def test_damaged_rows_are_those_of_the_reference_or_left_to_it(rows: bytes) -> N
     assert found is None or found.equals(expected)
 
 
+@given(st.lists(st.tuples(keys, cells), min_size=1, max_size=5), st.data())
+def test_one_wrong_byte_is_never_taken(rows: list[tuple[PrimaryKey, tuple[Column, ...]]], data: st.DataObject) -> None:
+    """What nobody wants is left out: there a checksum alone decides, which has eight bits."""
+    whole = bytearray(page(*((key, [cell for cell in some if cell.name != "other"]) for key, some in rows)))
+    whole[data.draw(st.integers(0, len(whole) - 1))] ^= data.draw(st.integers(1, 255))
+    try:
+        expected = batch_by_reference(COLUMNS, bytes(whole))
+    except CodecError:
+        assert compiled_batch(COLUMNS, bytes(whole)) is None
+    else:
+        assert compiled(bytes(whole)).equals(expected)
+
+
 @pytest.mark.parametrize("count", range(18))
 def test_bits_are_right_at_every_length(count: int) -> None:
     rows = [(KEY, [Column("flag", index % 3 == 0)] if index % 2 else [Column("text", "x")]) for index in range(count)]

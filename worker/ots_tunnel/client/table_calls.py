@@ -18,7 +18,7 @@ from ots_tunnel.protocol.plainbuffer.spans import check_header, scan_row
 
 #: Default unit of ComputeSplitPointsBySize: 100 MiB, as in the service (docs/data-plane.md 2.7).
 DEFAULT_SPLIT_UNIT_BYTES = 104_857_600
-#: Most columns that a read may name (docs/data-plane.md 2.8).
+#: Most columns that a read may name. The vendor's documentation says 128 and its tests 1,024 (docs/data-plane.md 2.2).
 MAX_COLUMNS = 128
 
 

@@ -38,7 +38,7 @@ class ColumnType:
     arrow: str
     """Name of the factory in pyarrow."""
     tag: int
-    """Tag of the wire (docs/data-plane.md 2.1)."""
+    """Tag of the wire (`tags`)."""
 
 
 def _pack_integers(values: Sequence[int]) -> list[bytes]:

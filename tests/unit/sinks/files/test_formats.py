@@ -19,7 +19,7 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.first_key import first_key
 from ots_tunnel.sinks.files.format import FileFormat
 from ots_tunnel.sinks.files.json_lines import JsonLines
-from ots_tunnel.sinks.files.parquet import HELD_BYTES, Parquet
+from ots_tunnel.sinks.files.parquet import HELD_BYTES, REPEATING, Parquet
 from ots_tunnel.sinks.json_bytes import json_lines
 
 KEY = (("name", "ü\n"), ("id", -5), ("raw", b"\x00\xff"))
@@ -41,6 +41,33 @@ def written(form: FileFormat[Record], path: Path, *records: Record) -> bytes:
     writer.write(records, ChannelId("c"))
     writer.close()
     return path.read_bytes()
+
+
+def test_a_row_group_says_by_what_readers_can_skip_it(tmp_path: Path) -> None:
+    written(Parquet(), tmp_path / "f", UPDATE, BASE)
+
+    group = pq.ParquetFile(tmp_path / "f").metadata.row_group(0)
+    columns = {found.path_in_schema: found for found in map(group.column, range(group.num_columns))}
+    measured = {
+        path: (found.statistics.min, found.statistics.max) for path, found in columns.items() if found.statistics
+    }
+    assert measured == {
+        "action": ("PUT", "UPDATE"),
+        "sequence.epoch": (1, 1),
+        "sequence.timestamp_us": (2, 2),
+        "sequence.row_index": (3, 3),
+        "key.name": ("ü\n", "ü\n"),
+        "key.id": (-5, -5),
+        "key.raw": (b"\x00\xff", b"\x00\xff"),
+    }
+
+
+def test_only_values_that_repeat_have_a_dictionary(tmp_path: Path) -> None:
+    written(Parquet(), tmp_path / "f", UPDATE, BASE)
+
+    group = pq.ParquetFile(tmp_path / "f").metadata.row_group(0)
+    columns = map(group.column, range(group.num_columns))
+    assert {found.path_in_schema for found in columns if found.has_dictionary_page} == set(REPEATING)
 
 
 def test_a_change_in_parquet(tmp_path: Path) -> None:
