@@ -128,6 +128,25 @@ async def test_only_posts_and_no_huge_bodies(driver: Driver, http: aiohttp.Clien
         assert response.status == 413
 
 
+async def test_a_body_that_is_too_large_is_answered_when_it_has_been_sent(
+    driver: Driver, http: aiohttp.ClientSession
+) -> None:
+    host, _, port = driver.emulator.endpoint.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    try:
+        async with asyncio.timeout(60):
+            writer.write(f"POST /PutRow HTTP/1.1\r\nHost: {host}\r\nContent-Length: {6 << 20}\r\n\r\n".encode())
+            answer = asyncio.ensure_future(reader.readline())
+            for _ in range(3):  # come after it and are answered, so that an early answer would be here
+                async with http.get(driver.emulator.endpoint + "/ListTable") as response:
+                    await response.read()
+            assert not answer.done()
+            writer.write(bytes(6 << 20))
+            assert (await answer).startswith(b"HTTP/1.1 413 ")
+    finally:
+        writer.close()
+
+
 async def test_the_data_port_offers_no_controls(driver: Driver, http: aiohttp.ClientSession) -> None:
     for path in ("/state", "/split", "/faults", "/healthz"):
         async with http.post(driver.emulator.endpoint + path, json={}) as response:

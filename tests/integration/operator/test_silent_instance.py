@@ -20,8 +20,9 @@ from tests.support.operator.objects import tunnel_object
 from tests.support.operator.worlds import SETTINGS, TUNNEL_ID
 
 OBJECTS = 60
-#: Fewer passes at once than objects on the silent instance.
-PATIENT = replace(SETTINGS, passes=4, call_seconds=0.5)
+#: Fewer passes at once than objects on the silent instance, and a time-out that is longer than what the processor needs
+#: for the first round of all passes, also where it is busy.
+PATIENT = replace(SETTINGS, passes=4, call_seconds=3)
 
 
 class Memory(KubeMemory):

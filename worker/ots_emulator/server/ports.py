@@ -25,6 +25,9 @@ _STOP_SECONDS = 2.0
 #: Seconds an idle connection stays open; own design. Whoever closes it while a request is under way breaks the request,
 #: and only the client knows when none is: so the client closes. The system's keep-alive finds clients that vanished.
 KEEPALIVE: Final = 86_400.0
+#: Bytes of a refused body that are read and dropped. Some clients take an answer that comes before they have sent
+#: everything for a broken connection: the vendor's Java SDK does so now and then.
+_DROPPED_BYTES: Final = 64 << 20
 
 
 @dataclass(slots=True)
@@ -188,9 +191,10 @@ async def _body(request: web.BaseRequest, limit: int) -> bytes:
         Refusal: it exceeds the limit, also where its headers do not, or its encoding is broken.
         ConnectionError: the client closed the connection before its end.
     """
-    if (request.content_length or 0) > limit:
-        raise body_too_large()
+    too_large = (request.content_length or 0) > limit
     asks_first = request.headers.get("Expect", "").lower() == "100-continue" and request.version >= (1, 1)
+    if asks_first and too_large:
+        raise body_too_large()
     if asks_first and request.transport is not None:
         # The client waits for this before it sends the body, many for a second, some without end.
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -198,10 +202,14 @@ async def _body(request: web.BaseRequest, limit: int) -> bytes:
     size = 0
     try:
         async for chunk in request.content.iter_any():
-            chunks.append(chunk)
             size += len(chunk)
-            if size > limit:
-                raise body_too_large()
+            too_large = too_large or size > limit
+            if not too_large:
+                chunks.append(chunk)
+            elif size > _DROPPED_BYTES:
+                break
+        if too_large:
+            raise body_too_large()
         return b"".join(chunks)
     except (HttpProcessingError, web.RequestPayloadError) as error:
         raise parameter_invalid(f"Malformed HTTP request: the body cannot be read ({type(error).__name__}).") from error
