@@ -100,3 +100,17 @@ def test_a_wrong_schema_is_named(instance: Instance) -> None:
         source(instance).reader(StructType([StructField("delay", DecimalType(10, 2))]))
     with pytest.raises(ConfigError, match="mode raw has only the schema"):
         source(instance, mode="raw").reader(StructType([StructField("row", BinaryType())]))
+
+
+def test_a_schema_without_columns_is_refused(instance: Instance) -> None:
+    """Spark would count no rows."""
+    with pytest.raises(ConfigError, match="found no columns"):
+        source(instance).reader(StructType([]))
+
+
+def test_a_column_that_may_not_be_null_is_refused(instance: Instance) -> None:
+    """No column of a table is in every row, and Spark would fail on the executors, without a name."""
+    strict = StructType([StructField("flight", LongType()), StructField("delay", LongType(), nullable=False)])
+
+    with pytest.raises(ConfigError, match="column 'delay': found NOT NULL"):
+        source(instance).reader(strict)

@@ -145,10 +145,16 @@ class TablestoreDataSource(DataSource):  # type: ignore[misc]  # pyspark has no 
 
         options = SourceOptions.parse(self.options)
         columns = tuple((field.name, field.dataType.simpleString()) for field in schema.fields)
+        if not columns:
+            # rows without a column do not reach Spark: it would count none
+            raise ConfigError("the schema: found no columns, allowed is one or more, such as a column of the key")
         wrong = [column for column in columns if column[1] not in COLUMN_TYPES]
         if wrong:
             name, found = wrong[0]
             raise ConfigError(f"column {name!r}: found type {found}, allowed are {', '.join(COLUMN_TYPES)}")
+        strict = [field.name for field in schema.fields if not field.nullable]
+        if strict:
+            raise ConfigError(f"column {strict[0]!r}: found NOT NULL, allowed are columns that may hold NULL")
         if options.raw and columns != (("split", "bigint"), ("row", "binary")):
             raise ConfigError(f"mode raw has only the schema {RAW_SCHEMA}")
         return TablestoreReader(options, columns)

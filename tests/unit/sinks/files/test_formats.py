@@ -18,6 +18,7 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.first_key import first_key
 from ots_tunnel.sinks.files.format import FileFormat
+from ots_tunnel.sinks.files.held_rows import MOST_BATCHES
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.parquet import HELD_BYTES, REPEATING, Parquet
 from ots_tunnel.sinks.json_bytes import json_lines
@@ -115,6 +116,27 @@ def test_files_that_are_filled_side_by_side_hold_little_together(tmp_path: Path)
 
     assert form.held_bytes == 0
     assert [pq.read_metadata(tmp_path / f"{number}").num_rows for number in range(30)] == [20] * 30
+
+
+def test_many_small_pages_are_held_in_few_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch of one row takes 16 KB, and a channel that has caught up gets a page for nearly every change."""
+    write, chunks = pq.ParquetWriter.write_table, []
+
+    def seen(self: pq.ParquetWriter, table: pa.Table, *args: object, **options: object) -> None:
+        chunks.append(table.column("key").num_chunks)
+        write(self, table, *args, **options)
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", seen)
+    writer = Parquet().create(tmp_path / "f")
+    for number in range(100):
+        writer.write([Record(Action.PUT, encode_row((("pk", number),), CELLS))], ChannelId("c"))
+    writer.close()
+
+    assert len(chunks) == 1
+    assert chunks[0] <= MOST_BATCHES
+    rows = pq.read_table(tmp_path / "f").to_pylist()
+    assert [row["key"]["pk"] for row in rows] == list(range(100))
+    assert all(row["cells"] == rows[0]["cells"] for row in rows)
 
 
 def test_bytes_of_an_abandoned_file_are_not_counted_any_more(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.arrow_rows import schema_of
 from ots_tunnel.sinks.files.change_columns import change_batches
 from ots_tunnel.sinks.files.format import FileWriter
+from ots_tunnel.sinks.files.held_rows import HeldRows
 from ots_tunnel.threads import DaemonThreads
 
 #: A row group is written when the rows held for it reach ROW_GROUP_BYTES, or those held for all files HELD_BYTES: held
@@ -94,9 +95,12 @@ class _ParquetWriter:
         self._path = path
         self._compression = compression
         self._writer: pq.ParquetWriter | None = None
-        self._batches: list[pa.RecordBatch] = []
+        self._held = HeldRows()
         self._shared = shared
-        self.held_bytes = 0
+
+    @property
+    def held_bytes(self) -> int:
+        return self._held.size
 
     def write(self, items: Sequence[Record], channel_id: ChannelId) -> None:
         self._shared.thread.submit(self._write, items, channel_id).result()
@@ -110,7 +114,7 @@ class _ParquetWriter:
             self._writer = self._begin(schema_of(items[0].primary_key))
         if self._writer is not None:
             for batch in change_batches(items, channel_id, self._writer.schema):
-                self._hold(batch)
+                self._hold(batch, self._writer)
 
     def _begin(self, schema: pa.Schema) -> pq.ParquetWriter:
         key = [f"key.{column.name}" for column in schema.field("key").type]
@@ -123,20 +127,16 @@ class _ParquetWriter:
         )
 
     def _close(self) -> None:
-        if self._batches:
-            self._write_group()
         if self._writer is not None:
+            self._write_group(self._writer)
             self._writer.close()
 
-    def _hold(self, batch: pa.RecordBatch) -> None:
-        self._batches.append(batch)
-        self.held_bytes += batch.nbytes
-        if self.held_bytes >= ROW_GROUP_BYTES or self._shared.held_bytes() >= HELD_BYTES:
-            self._write_group()
+    def _hold(self, batch: pa.RecordBatch, writer: pq.ParquetWriter) -> None:
+        self._held.add(batch)
+        if self._held.size >= ROW_GROUP_BYTES or self._shared.held_bytes() >= HELD_BYTES:
+            self._write_group(writer)
 
-    def _write_group(self) -> None:
-        assert self._writer is not None
-        table = pa.Table.from_batches(self._batches, self._writer.schema)
-        self._batches = []
-        self._writer.write_table(table, row_group_size=len(table))
-        self.held_bytes = 0
+    def _write_group(self, writer: pq.ParquetWriter) -> None:
+        if len(self._held):
+            rows = self._held.take()
+            writer.write_table(rows, row_group_size=len(rows))
