@@ -6,8 +6,8 @@ import contextlib
 import os
 import select
 import signal
+import socket
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
@@ -40,12 +40,28 @@ def draw(lines: Sequence[str]) -> None:
 
 
 def wait_for_key(seconds: float) -> str:
-    """The key that is pressed within a time; empty without one."""
-    if not sys.stdin.isatty():
-        time.sleep(seconds)
-        return ""
-    ready, _, _ = select.select([sys.stdin], [], [], seconds)
-    return os.read(sys.stdin.fileno(), 1).decode(errors="replace") if ready else ""
+    """The key that is pressed within a time; empty without one, or after a signal whose handler returned."""
+    with _woken_by_signals() as woken:
+        keys = [sys.stdin] if sys.stdin.isatty() else []
+        ready, _, _ = select.select([*keys, woken], [], [], seconds)
+    return os.read(sys.stdin.fileno(), 1).decode(errors="replace") if sys.stdin in ready else ""
+
+
+@contextlib.contextmanager
+def _woken_by_signals() -> Iterator[socket.socket]:
+    """What becomes readable with any signal.
+
+    Python runs handlers between two of its own instructions. A signal that comes after the last of them and before the
+    system call would be looked at when the call ends, which is an interval later.
+    """
+    woken, wakes = socket.socketpair()
+    with woken, wakes:
+        wakes.setblocking(False)
+        before = signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
+        try:
+            yield woken
+        finally:
+            signal.set_wakeup_fd(before)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
