@@ -10,6 +10,10 @@ export OTS_TUNNEL_CACHE ?= $(HOME)/.cache/ots-tunnel
 UV_VERSION := 0.13.8
 export UV := $(OTS_TUNNEL_CACHE)/uv-$(UV_VERSION)/bin/uv
 RUN := $(UV) run --frozen --no-sync
+# fetch: where there is no C compiler one is fetched as a package; python: do without the compiled codec
+OTS_TUNNEL_BUILD ?= fetch
+SYNC = OTS_TUNNEL_BUILD=$(OTS_TUNNEL_BUILD) $(UV) sync --frozen --quiet --all-extras --all-groups
+IS_COMPILED = $(RUN) python -c 'import sys; from ots_tunnel.protocol.plainbuffer.compiled import NOT_COMPILED; sys.exit(NOT_COMPILED)'
 CONTEXT ?=
 SEED ?= 1
 STEPS ?=
@@ -26,8 +30,15 @@ $(UV):
 
 .venv/.synced: pyproject.toml uv.lock worker/build_codec.py $(wildcard worker/ots_tunnel/*/*/*.pyx worker/ots_tunnel/*/*/*/*.pxi) | $(UV)
 	@echo "installing the Python packages of uv.lock (the first time: two minutes, mostly PySpark)"
-	@$(UV) sync --frozen --quiet --all-extras --all-groups
+	@$(SYNC)
+ifeq ($(OTS_TUNNEL_BUILD),python)
 	@touch $@
+else
+	@# what a build of before left may be gone, or be another interpreter's
+	@$(IS_COMPILED) 2>/dev/null || $(SYNC) --reinstall-package ots-tunnel
+	@if $(IS_COMPILED) 2>/dev/null; then touch $@; else \
+		echo "the codec is the one in Python, many times slower: this Python has no headers (Debian: apt-get install python3-dev)"; fi
+endif
 
 .PHONY: setup
 setup: .venv/.synced ## Install the Python packages

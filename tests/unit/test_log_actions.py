@@ -52,6 +52,7 @@ def test_log_actions_are_an_interface() -> None:
         "heartbeat_failed",
         "login_unreadable",
         "look_refused",
+        "not_compiled",
         "possible_gap",
         "preflight_failed",
         "processor_failed",

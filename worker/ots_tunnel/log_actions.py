@@ -40,6 +40,11 @@ class LogAction(enum.StrEnum):
         "tunnel_id",
         "error",
     )
+    NOT_COMPILED = (
+        "not_compiled",
+        "The codec in Python, which is many times slower, is used because the compiled one is missing.",
+        "reason",
+    )
     CONNECTED = (
         "connected",
         "The service registered this worker as a client; codec is native or python.",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +18,7 @@ from ots_tunnel.verify.compare import compare_tables
 from tests.support.emulator.emulator_scene import COPY, TABLE, EmulatorScene
 from tests.support.lacking import lack
 from tests.support.programs.processes import bare_environment, output_of
-from tests.support.programs.run_process import command, document, ended, line_with, start
+from tests.support.programs.run_process import command, document, ended, start
 
 
 @pytest.fixture
@@ -37,6 +40,17 @@ def not_built(directory: Path) -> dict[str, str]:
     return bare_environment(directory)
 
 
+async def lines_until_connected(process: Process) -> list[dict[str, Any]]:
+    assert process.stderr is not None
+    lines: list[dict[str, Any]] = []
+    async with asyncio.timeout(30):
+        while not lines or lines[-1].get("action") != "connected":
+            text = await process.stderr.readline()
+            assert text, f"the log ended before: {lines}"
+            lines.append(json.loads(text))
+    return lines
+
+
 @pytest.mark.parametrize("codec", ["Python", "compiled", "not built"])
 async def test_tables_are_copied_with_either_and_the_log_says_which(
     scene: EmulatorScene, tmp_path: Path, codec: str
@@ -51,15 +65,18 @@ async def test_tables_are_copied_with_either_and_the_log_says_which(
     environment = not_built(tmp_path) if codec == "not built" else bare_environment(OTS_TUNNEL_CODEC=codec.lower())
 
     process = await start(path, "--exit-when-complete", environment=environment)
-    line = await line_with(process, "connected")
+    begin = await lines_until_connected(process)
     left = await ended(process, path)
 
-    assert line["codec"] == ("Python" if codec == "not built" else codec)
+    assert begin[-1]["codec"] == ("Python" if codec == "not built" else codec)
     assert left.code == 0, left
     async with asyncio.timeout(20):
         comparison = await compare_tables(scene.table, TABLE, scene.table, COPY)
     assert (comparison.equal, comparison.rows) == (True, 300)
-    assert {entry.get("level") for entry in left.lines} == {"INFO"}, "the fall-back is silent"
+    lines = [*begin, *left.lines]
+    loud = [(line["level"], line["action"], line.get("reason")) for line in lines if line["level"] != "INFO"]
+    fallen_back = [("WARNING", "not_compiled", "the package was built without a compiler")]
+    assert loud == (fallen_back if codec == "not built" else [])
 
 
 @pytest.mark.parametrize("asked", [("run", "--config"), ("config", "check")])

@@ -13,9 +13,9 @@ from ots_tunnel.protocol.plainbuffer import compiled
 NATIVE = "ots_tunnel.protocol.plainbuffer._native"
 
 
-def chosen(monkeypatch: pytest.MonkeyPatch, choice: str) -> object:
+def chosen(monkeypatch: pytest.MonkeyPatch, choice: str, name: str = "CODEC") -> object:
     monkeypatch.setenv(compiled.VARIABLE, choice)
-    return runpy.run_path(compiled.__file__)["CODEC"]
+    return runpy.run_path(compiled.__file__)[name]
 
 
 @pytest.fixture
@@ -27,11 +27,20 @@ def not_built(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_python_is_used_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(monkeypatch, "python") == "Python"
+    assert chosen(monkeypatch, "python", "NOT_COMPILED") is None
 
 
 @pytest.mark.usefixtures("not_built")
 def test_python_is_used_where_there_was_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(monkeypatch, "auto") == "Python"
+    assert chosen(monkeypatch, "auto", "NOT_COMPILED") == "the package was built without a compiler"
+
+
+def test_python_is_used_where_bytes_have_another_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "byteorder", "big")
+
+    assert chosen(monkeypatch, "auto") == "Python"
+    assert chosen(monkeypatch, "auto", "NOT_COMPILED") == "the compiled codec is for little-endian machines"
 
 
 @pytest.mark.usefixtures("not_built")
@@ -48,3 +57,4 @@ def test_another_choice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("compiled_codec")
 def test_the_compiled_codec_is_used_where_it_was_built(monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(monkeypatch, "auto") == chosen(monkeypatch, "compiled") == "compiled"
+    assert chosen(monkeypatch, "auto", "NOT_COMPILED") is None

@@ -99,6 +99,7 @@ async def consume(config: WorkerConfig, path: Path, *, exit_when_complete: bool 
     from ots_tunnel.client.tunnel import TunnelClient
     from ots_tunnel.commands.preflight import check_tunnel
     from ots_tunnel.credentials import FileCredentials
+    from ots_tunnel.protocol.plainbuffer.compiled import NOT_COMPILED
     from ots_tunnel.sinks.choice import open_sink
     from ots_tunnel.worker.gaps.read_mark import RenewedMark
     from ots_tunnel.worker.settings import WorkerSettings
@@ -141,6 +142,11 @@ async def consume(config: WorkerConfig, path: Path, *, exit_when_complete: bool 
             logger.info(
                 "worker started", extra={"action": LogAction.STARTED, "tunnel_id": source.tunnel_id, "url": server.url}
             )
+            if NOT_COMPILED is not None:
+                logger.warning(
+                    "records are decoded in Python, which is many times slower",
+                    extra={"action": LogAction.NOT_COMPILED, "reason": NOT_COMPILED},
+                )
             await worker.run()
     finally:
         await client.close()
