@@ -29,6 +29,11 @@ PASS_SECONDS = 60.0
 TAKE_OVER_SECONDS = 150.0
 
 
+def _says_that_it_leaves_it(request: Request) -> bool:
+    """Whether an event tells users that the operator leaves the object alone, because it must not read the Lease."""
+    return request.path.endswith("/events") and "leaves the object alone" in str(request.body)
+
+
 class Strangers:
     """Everybody else."""
 
@@ -68,7 +73,7 @@ class Strangers:
         fleet, now = self._fleet, self._fleet.loop.now
         if not self._claimed_from < now < self._claimed_until or "finalizers" in str(request.body):
             return
-        if fleet.is_outdated(request):
+        if fleet.is_outdated(request) or _says_that_it_leaves_it(request):
             return
         holder = self._holder()
         is_takeover = holder == OTHER_LEASE and names.ANNOTATION_OPERATOR in str((request.body or {}).get("metadata"))

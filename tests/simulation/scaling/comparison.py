@@ -50,7 +50,8 @@ def main(arguments: list[str]) -> int:
     found = [kept.of(scenario) for scenario in wanted]
     print("", *lines(found), sep="\n")
     wrong = [*(f"{each.name}: {each.violation}" for each in found if each.violation), *broken(found)]
-    print(*(f"BROKEN: {text}" for text in wrong), sep="\n", flush=True)
+    for text in wrong:
+        print(f"BROKEN: {text}", flush=True)
     return int(bool(wrong))
 
 
