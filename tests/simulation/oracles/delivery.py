@@ -230,7 +230,11 @@ class Delivery:
         return False
 
     def _session_of(self, page: Read) -> _Session | None:
-        """The session of a page, which may begin with it; None where the page adds nothing to one."""
+        """The session of a page, which may begin with it; None where the page adds nothing to one.
+
+        A client that has lost the channel between its checkpoint and its first page reads on until its next
+        heartbeat says so. That is a session like any other as long as the present owner has not begun one.
+        """
         session = self._latest.get(page.channel)
         is_opened = (page.client, page.channel) in self._opened
         if session is not None and session.client == page.client:
@@ -239,7 +243,7 @@ class Delivery:
                 return session
             if not is_opened:
                 return session if session.forget_page_at(page.token) else None
-        if page.owner != page.client:
+        if page.owner != page.client and not (is_opened and (session is None or page.owner != session.client)):
             return None
         self._opened.discard((page.client, page.channel))
         return self._begin(page)

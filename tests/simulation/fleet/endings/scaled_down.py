@@ -1,7 +1,8 @@
 """Four workers become one under load, in every fourth story: they leave one at a time, and each hands over the least.
 
 one at a time    a second pod leaves only when the one before has gone
-the fewest       the pod that leaves owned no more channels than any that stays, as the service had it before
+the fewest       the pod that leaves owned no more channels than any that stays, as the service had it before; the
+                 fleet is left alone first until the operator has looked at the channels, which it does every 15 s
 rest             after one has gone, a heartbeat passes before the next one leaves
 goes on          an operator that is killed in between is followed by one that ends it
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ots_emulator.refusal import Refusal
@@ -50,12 +52,16 @@ class ScaledDown:
         fleet, scenario = self._fleet, self._fleet.scenario
         if scenario.end_after or scenario.prefix != "fleet:" or scenario.seed % 4 != 1:
             return
+        shared = self._shared()
         with contextlib.suppress(Refusal):
             # one with fewer than two rows stays whole
             fleet.service.emulator.split(SOURCE, TABLE)
+            shared += 1
         fleet.edit({"replicas": MOST})
         wrong = "four workers do not share the channels"
-        await expect(fleet, lambda: not fleet.unfit(), STARTING_SECONDS, "unstable", wrong, why=self._unfit)
+        # a fleet that had four workers before is fit until the partition's channel has reached its end
+        is_shared = partial(self._is_shared, shared)
+        await expect(fleet, is_shared, STARTING_SECONDS, "unstable", wrong, why=self._unfit)
         writing = asyncio.create_task(self._write())
         if scenario.seed % 8 == 1:
             fleet.loop.after(self._chance.uniform(0, KILLING_SECONDS), self._kill)
@@ -72,6 +78,18 @@ class ScaledDown:
     def _kill(self) -> None:
         if not self._is_done:
             self._fleet.operator.kill(10.0)
+
+    def _is_shared(self, least: int) -> bool:
+        """Whether four workers share at least so many channels, and the operator has looked at them."""
+        fleet = self._fleet
+        if fleet.unfit():
+            return False
+        seen = ((fleet.stored() or {}).get("status") or {}).get("channels") or {}
+        return least <= self._shared() == seen.get("open")
+
+    def _shared(self) -> int:
+        """Number of channels that the workers own."""
+        return sum(self._fleet.owned(pod["metadata"]["name"]) for pod in self._fleet.pods())
 
     def _costs(self) -> list[str]:
         """Pods that carry a deletion cost."""
