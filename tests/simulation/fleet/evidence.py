@@ -54,6 +54,8 @@ class Evidence:
         self._described: Described | None = None
         #: The last page of each address, and when it was read.
         self._pages: dict[str, tuple[float, Document]] = {}
+        #: All of them: figures that are kept while a pass fails are those of an earlier page.
+        self._shown: list[tuple[float, Document]] = []
         #: Addresses that did not answer when they were asked last.
         self._silent: set[str] = set()
         self._disturbed = 0.0
@@ -71,6 +73,7 @@ class Evidence:
         else:
             self._silent.discard(address)
             self._pages[address] = self._fleet.loop.now, page
+            self._shown.append(self._pages[address])
 
     def disturb(self, until: float) -> None:
         """Watches are broken, or what opens them is refused."""
@@ -211,7 +214,7 @@ class Evidence:
         return ""
 
     def _pages_after(self, since: float) -> list[Document]:
-        return [page for at, page in self._pages.values() if at >= since]
+        return [page for at, page in self._shown if at >= since]
 
 
 def _holds(page: Document, channel: str, flag: str) -> bool:
