@@ -34,6 +34,7 @@ from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.transport.foreign_sockets import limit_sockets
 from ots_tunnel.transport.guarded_body import GuardedBody
 from ots_tunnel.transport.sync import SyncTransport
+from tests.support.certificates import self_signed
 from tests.support.waiting import until, wait_until
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -119,14 +120,7 @@ class StalledServer:
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A key and a certificate for localhost that signs itself, in one file."""
-    folder = tmp_path_factory.mktemp("tls")
-    names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
-    files = ("-keyout", str(folder / "key.pem"), "-out", str(folder / "certificate.pem"))
-    command = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *names, *files)
-    subprocess.run(command, check=True, capture_output=True)
-    both = folder / "both.pem"
-    both.write_bytes((folder / "key.pem").read_bytes() + (folder / "certificate.pem").read_bytes())
-    return both
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture(params=["plain", "tls"])

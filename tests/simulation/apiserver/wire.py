@@ -32,6 +32,7 @@ class _Answer:
 
     def __init__(self, status: int, headers: Mapping[str, str], lines: AsyncIterator[bytes]) -> None:
         self.status, self.headers, self.content = status, headers, self
+        self.connection = None
         self._lines = lines
 
     async def read(self) -> bytes:

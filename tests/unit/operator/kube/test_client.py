@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from aiohttp import web
 
 from ots_tunnel.errors import ConfigError
@@ -20,6 +19,7 @@ from ots_tunnel_operator.kube import client
 from ots_tunnel_operator.kube.client import KindMissing, Kube, KubeError
 from ots_tunnel_operator.kube.cluster import Change, Listing, Selection
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, LEASE, POD, SECRET, SPARK_APPLICATION, TUNNEL
+from tests.support.kube.kubeconfig import write_kubeconfig
 
 MANIFEST = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "shop"}}
 PATH = "/api/v1/namespaces/shop/configmaps"
@@ -52,17 +52,6 @@ class ApiServer:
     def refuse(self, status: int, reason: str, **details: str) -> None:
         document = {"reason": reason, "message": "no", "details": details}
         self.status, self.body = status, json.dumps(document).encode()
-
-
-def write_kubeconfig(folder: Path, url: str) -> Path:
-    path = folder / "kubeconfig"
-    named = {
-        "clusters": [{"name": "c", "cluster": {"server": url}}],
-        "users": [{"name": "u", "user": {"token": "hush"}}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-    }
-    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "x", **named}))
-    return path
 
 
 @pytest.fixture
