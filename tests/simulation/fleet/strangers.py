@@ -66,7 +66,11 @@ class Strangers:
     @property
     def is_claimed(self) -> bool:
         """Whether another operator may be serving the object, or ours waits until it is certainly gone."""
-        return self._fleet.loop.now < self._free_at
+        now = self._fleet.loop.now
+        if now < self._free_at:
+            return True
+        # a process that began after that has not looked at the other's Lease for long enough
+        return self._holder() == OTHER_LEASE and now < self._fleet.operator.began + TAKE_OVER_SECONDS
 
     def judge(self, request: Request) -> None:
         """Judge a write of our operator: nothing may be written for an object of another operator that lives."""
