@@ -202,8 +202,11 @@ class Lease:
         """Take or renew the lease; False where another candidate holds it or the API server did not answer in time."""
         try:
             async with asyncio.timeout(seconds):
+                # a look that fails tells nothing: since the one before, the holder may have made the Lease again
+                absent, self._absent = self._absent, None
                 found = await kube.get(LEASE, self._namespace, self._name)
                 if found is None:
+                    self._absent = absent
                     if self._may_be_held():
                         return False
                     await kube.create(LEASE, self._manifest({}, None))
@@ -244,7 +247,6 @@ class Lease:
 
         The duration is measured with the local clock from the last change seen, because clocks of nodes differ.
         """
-        self._absent = None
         spec = lease.get("spec") or {}
         if spec.get("holderIdentity") in (None, "", self._identity):
             return True
