@@ -207,17 +207,18 @@ class Lease:
                 found = await kube.get(LEASE, self._namespace, self._name)
                 if found is None:
                     self._absent = absent
-                    if self._may_be_held():
-                        return False
-                    await kube.create(LEASE, self._manifest({}, None))
-                    return True
-                if not self._may_take(found):
+                elif not self._may_take(found):
                     # a leader that finds another holder, as after a deletion of the Lease, writes nothing more
                     self._renewed = -math.inf
                     return False
                 if self.leading.is_set() and not self.is_held():
                     # suspended since the attempt began: this renewal would keep the others waiting, and nobody led
                     return False
+                if found is None:
+                    if self._may_be_held():
+                        return False
+                    await kube.create(LEASE, self._manifest({}, None))
+                    return True
                 await kube.replace(LEASE, self._manifest(found.get("spec") or {}, found["metadata"]))
                 return True
         except KubeError as error:

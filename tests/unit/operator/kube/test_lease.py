@@ -204,8 +204,9 @@ def test_a_leader_that_was_suspended_holds_nothing_and_takes_nothing_back(
         assert first.lost.wait(10)
 
 
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["there", "deleted"])
 def test_a_leader_that_was_suspended_within_a_renewal_does_not_send_it(
-    server: OneLease, monkeypatch: pytest.MonkeyPatch
+    server: OneLease, monkeypatch: pytest.MonkeyPatch, is_deleted: bool
 ) -> None:
     """The others would wait for the life of a Lease that its holder gives up."""
     suspended = 0.0
@@ -217,6 +218,7 @@ def test_a_leader_that_was_suspended_within_a_renewal_does_not_send_it(
         nonlocal suspended
         suspended = lease_module.LEASE_SECONDS
         versions.append(server.version)
+        server.stored = None if is_deleted else server.stored
         return await read(kind, namespace, name)
 
     with candidate("first") as first:
