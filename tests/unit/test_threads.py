@@ -115,3 +115,20 @@ def test_a_call_that_hangs_does_not_keep_the_process() -> None:
     program = "import time; from ots_tunnel.threads import DaemonThreads; DaemonThreads('t', 1).submit(time.sleep, 60)"
 
     subprocess.run((sys.executable, "-c", program), check=True, timeout=20)
+
+
+async def test_a_call_whose_thread_cannot_be_started_fails_and_is_never_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pod has reached its limit of processes; later it has room again."""
+    threads, ran = DaemonThreads("test", 1), threading.Event()
+
+    def refused(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refused)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            await threads.run(ran.set)
+
+    async with asyncio.timeout(5):
+        assert await threads.run(divmod, 7, 2) == (3, 1)
+    assert not ran.is_set()

@@ -48,7 +48,11 @@ class DaemonThreads:
         return await asyncio.wrap_future(self.submit(call, *args))
 
     def submit(self, call: Callable[..., R], *args: Any) -> Future[R]:
-        """Begin a call; the future holds its result."""
+        """Begin a call; the future holds its result.
+
+        Raises:
+            RuntimeError: the system starts no thread for it; it is not made.
+        """
         future: Future[R] = Future()
 
         def work() -> None:
@@ -63,12 +67,13 @@ class DaemonThreads:
                 future.set_result(result)
 
         with self._lock:
-            self._calls.put(work)
             if self._idle:
                 self._idle -= 1
             elif self._threads < self._limit:
+                # before anything is counted or queued: a call that has failed for its caller must not be made later
+                threading.Thread(target=self._serve, name=f"{self._name} {self._threads + 1}", daemon=True).start()
                 self._threads += 1
-                threading.Thread(target=self._serve, name=f"{self._name} {self._threads}", daemon=True).start()
+            self._calls.put(work)
         return future
 
     def _serve(self) -> None:

@@ -202,19 +202,23 @@ class Lease:
         """Take or renew the lease; False where another candidate holds it or the API server did not answer in time."""
         try:
             async with asyncio.timeout(seconds):
+                # a look that fails tells nothing: since the one before, the holder may have made the Lease again
+                absent, self._absent = self._absent, None
                 found = await kube.get(LEASE, self._namespace, self._name)
                 if found is None:
-                    if self._may_be_held():
-                        return False
-                    await kube.create(LEASE, self._manifest({}, None))
-                    return True
-                if not self._may_take(found):
+                    self._absent = absent
+                elif not self._may_take(found):
                     # a leader that finds another holder, as after a deletion of the Lease, writes nothing more
                     self._renewed = -math.inf
                     return False
                 if self.leading.is_set() and not self.is_held():
                     # suspended since the attempt began: this renewal would keep the others waiting, and nobody led
                     return False
+                if found is None:
+                    if self._may_be_held():
+                        return False
+                    await kube.create(LEASE, self._manifest({}, None))
+                    return True
                 await kube.replace(LEASE, self._manifest(found.get("spec") or {}, found["metadata"]))
                 return True
         except KubeError as error:
@@ -244,7 +248,6 @@ class Lease:
 
         The duration is measured with the local clock from the last change seen, because clocks of nodes differ.
         """
-        self._absent = None
         spec = lease.get("spec") or {}
         if spec.get("holderIdentity") in (None, "", self._identity):
             return True

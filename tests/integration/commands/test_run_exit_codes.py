@@ -181,6 +181,30 @@ async def test_a_library_that_is_not_installed_is_named_with_its_extra(
     assert scene.emulator.calls == calls
 
 
+#: Stands for a thread of obstore that calls Python while the interpreter is taken down, which aborts the process.
+ABORTS_AT_THE_END = """
+import os, sys
+class Thread:
+    def __del__(self, abort=os.abort):
+        abort()
+sys.thread = Thread()
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--exit-when-complete",)])
+async def test_the_code_is_that_of_the_error_whatever_threads_of_libraries_do(
+    scene: EmulatorScene, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    (tmp_path / "shadow").mkdir()
+    (tmp_path / "shadow" / "sitecustomize.py").write_text(ABORTS_AT_THE_END)
+    path = document(scene, tmp_path, "files: {url: 'file:///dev/null/out'}")
+
+    left = await ended(await start(path, *options, environment=bare_environment(tmp_path / "shadow")), path)
+
+    assert left.code == 4
+    assert left.error.startswith("SinkRejected: ")
+
+
 async def test_skipping_needs_no_library(scene: EmulatorScene, tmp_path: Path) -> None:
     path = document(scene, tmp_path, "http: {url: 'http://127.0.0.1:1'}", delivery__onPermanentError="Skip")
 

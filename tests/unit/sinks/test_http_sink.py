@@ -19,7 +19,8 @@ from aiohttp import web
 
 from ots_tunnel.config import DeliveryConfig, HttpSinkConfig
 from ots_tunnel.errors import ConfigError, OwnershipLost, SinkRejected
-from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo
+from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Contact, Guard
@@ -131,6 +132,15 @@ async def test_an_event_has_every_field(service: Service) -> None:
         }
     ]
     assert service.requests[0][0]["Content-Type"] == "application/cloudevents-batch+json; charset=UTF-8"
+
+
+@pytest.mark.parametrize("timestamp_us", [2**63 - 1, 253_402_300_800_000_000, -(2**63)])
+async def test_an_event_whose_commit_time_no_date_has_is_stored_without_it(service: Service, timestamp_us: int) -> None:
+    await write(service, Record(Action.DELETE, encode_row((("id", 7),), sequence=SequenceInfo(0, timestamp_us, 1))))
+
+    (event,) = service.stored
+    assert "time" not in event
+    assert event["data"]["sequence"] == [0, timestamp_us, 1]
 
 
 async def test_the_signature_is_that_of_standard_webhooks(service: Service, tmp_path: Path) -> None:

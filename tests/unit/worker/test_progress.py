@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import pytest
+
 from ots_tunnel.fence import boottime
-from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo
+from ots_tunnel.model import ChannelId, ChannelStatus, ChannelType, SequenceInfo
 from ots_tunnel.worker.pages.read_page import ReadPage
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
+from ots_tunnel.worker.status.channel_view import ChannelView, channel_document
 from tests.support import records
 from tests.support.channel_scene import read_page
 
@@ -39,6 +42,20 @@ def test_the_last_record_of_a_full_page_is_the_consume_point() -> None:
     assert progress.consumed_up_to == 1500.0
     assert progress.caught_up_time is None
     assert progress.lag(1600.0) == 100.0
+
+
+@pytest.mark.parametrize("last_us", [2**63 - 1, 253_402_300_800_000_000, -(2**63)])
+def test_a_commit_time_that_no_date_has_moves_no_consume_point(last_us: int) -> None:
+    """The report of the worker shows it as a date: it would not be made at all, and the worker pass for unreachable."""
+    progress, first, odd = stream(), page(3, True, 2000.0, 1500.0), page(1, True, 2000.0)
+    odd.position = SequenceInfo(0, last_us, 0)
+    for read in (first, odd):
+        progress.page_read(read)
+        progress.page_confirmed(read)
+
+    document = channel_document(ChannelView(progress, ChannelStatus.OPEN), 1600.0)
+
+    assert (document["consumedUpTo"], document["lagSeconds"]) == ("1970-01-01T00:25:00.000Z", 100)
 
 
 def test_an_empty_page_behind_unconfirmed_records_does_not_count_as_caught_up() -> None:

@@ -7,7 +7,6 @@ import gc
 import logging
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import click
 
 from ots_tunnel.commands.ending import Ending, ending
+from ots_tunnel.commands.leaving import leave
 from ots_tunnel.config import WorkerConfig, load_config
 from ots_tunnel.console.examples import examples
 from ots_tunnel.console.exit_codes import OTHER_ERROR, exit_code
@@ -75,15 +75,15 @@ def run(path: Path, log_level: str, exit_when_complete: bool, termination_log: P
         text = f"{type(error).__name__}: {error if place is None else explanation(error, place)}"
         write_termination_message(text, termination_log)
         logger.error("worker ends", extra={"action": LogAction.TERMINAL_ERROR, "error": text})
-        sys.exit(exit_code(error))
+        leave(exit_code(error))
     except Exception as error:
         # the pod's termination message has to say why it ended, also for a bug
         write_termination_message(f"{type(error).__name__}: {error}", termination_log)
         logger.exception("worker ends on an unexpected error", extra={"action": LogAction.TERMINAL_ERROR})
-        sys.exit(exit_code(error))
+        leave(exit_code(error))
     if end.reason:
         write_termination_message(end.reason, termination_log)
-    sys.exit(end.code)
+    leave(end.code)
 
 
 async def consume(config: WorkerConfig, path: Path, *, exit_when_complete: bool = False) -> Ending:

@@ -6,6 +6,7 @@ A replay repeats the id of an event, so that a receiver recognizes repeated even
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import hmac
 from dataclasses import dataclass, field
@@ -57,8 +58,9 @@ def event_of(record: Record, channel_id: ChannelId, source: str) -> Event:
     }
     body = [json_text(event).encode().removesuffix(b"}"), b',"data":', json_bytes(record, channel_id)]
     if sequence is not None:
-        moment = datetime.fromtimestamp(sequence.timestamp_us / 1e6, UTC)
-        body.append(f',"time":"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"'.encode())
+        with contextlib.suppress(ValueError, OverflowError):  # a time that no date can have; events need none
+            moment = datetime.fromtimestamp(sequence.timestamp_us / 1e6, UTC)
+            body.append(f',"time":"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"'.encode())
     return Event(record.key, b"".join((*body, b"}")), record)
 
 

@@ -204,8 +204,9 @@ def test_a_leader_that_was_suspended_holds_nothing_and_takes_nothing_back(
         assert first.lost.wait(10)
 
 
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["there", "deleted"])
 def test_a_leader_that_was_suspended_within_a_renewal_does_not_send_it(
-    server: OneLease, monkeypatch: pytest.MonkeyPatch
+    server: OneLease, monkeypatch: pytest.MonkeyPatch, is_deleted: bool
 ) -> None:
     """The others would wait for the life of a Lease that its holder gives up."""
     suspended = 0.0
@@ -217,6 +218,7 @@ def test_a_leader_that_was_suspended_within_a_renewal_does_not_send_it(
         nonlocal suspended
         suspended = lease_module.LEASE_SECONDS
         versions.append(server.version)
+        server.stored = None if is_deleted else server.stored
         return await read(kind, namespace, name)
 
     with candidate("first") as first:
@@ -277,14 +279,20 @@ def test_a_deleted_lease_is_not_made_by_a_candidate_that_never_saw_it(
             assert first.is_held()
 
 
-def test_a_deleted_lease_is_not_made_at_once_by_a_follower_that_was_cut_off(server: OneLease) -> None:
-    """What it saw last is older than the life of a Lease, but the holder has renewed it since."""
-    blocked, cut_off = threading.Event(), threading.Event()
+@pytest.mark.parametrize("is_deleted_before", [False, True], ids=["deleted once", "deleted twice"])
+def test_a_deleted_lease_is_not_made_at_once_by_a_follower_that_was_cut_off(
+    server: OneLease, is_deleted_before: bool
+) -> None:
+    """What it saw last, be it the Lease or that there is none, is older than the holder's last renewal."""
+    blocked, missing, cut_off = threading.Event(), threading.Event(), threading.Event()
 
     class OwnConnection(OneLease):
         async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
             if cut_off.is_set():
                 raise KubeError(0, "TimeoutError", "no answer")
+            if missing.is_set():
+                cut_off.set()  # in the moment before the holder makes the Lease again
+                return None
             return await server.get(kind, namespace, name)
 
         async def create(self, kind: Kind, manifest: dict[str, Any]) -> None:
@@ -303,7 +311,9 @@ def test_a_deleted_lease_is_not_made_at_once_by_a_follower_that_was_cut_off(serv
         assert first.leading.wait(10)
         with candidate("second", connect=connect) as second:
             wait_until(lambda: second.waits_for, 10)
-            cut_off.set()
+            (missing if is_deleted_before else cut_off).set()
+            assert cut_off.wait(10)
+            missing.clear()
             seen = time.monotonic()
             wait_until(lambda: time.monotonic() - seen > 1.3 * lease_module.LEASE_SECONDS, 10)
             blocked.set()

@@ -15,6 +15,7 @@ from ots_tunnel.model import Action, CellOp, ChannelId, PrimaryKey, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.compiled import native
+from ots_tunnel.protocol.plainbuffer.tags import EXTENSION
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files import change_columns as module
 from ots_tunnel.sinks.files.arrow_rows import ArrowRows, schema_of
@@ -107,8 +108,9 @@ def test_well_formed_records_make_no_objects(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("compiled_codec")
 def test_a_rare_record_goes_through_the_reference_in_its_place() -> None:
-    """A key column of another name: the reference takes the place of a column, not its name."""
-    rare = Record(Action.PUT, encode_row((("other", "x"), *KEY[1:])))
+    """An extension without a block."""
+    body = encode_row(KEY)
+    rare = Record(Action.PUT, body[:-2] + bytes((EXTENSION, 0, 0, 0, 0)) + body[-2:])
     some = [put(Column("v", "a" * 9)), rare, rare, put(Column("w", b"2"))]
 
     assert [len(batch) for batch in change_batches(some, CHANNEL, SCHEMA)] == [1, 2, 1]
@@ -126,9 +128,22 @@ def test_without_the_twin_rows_are_in_large_batches(monkeypatch: pytest.MonkeyPa
     assert all(abs(size - module.REFERENCE_BYTES) <= record.size for size in sizes[:-1])
 
 
-def test_another_key_than_the_files_is_refused() -> None:
+@pytest.mark.parametrize(
+    "key",
+    [KEY[1:], (*KEY, ("more", 1)), (("other", "x"), *KEY[1:]), (KEY[2], KEY[1], KEY[0]), (("name", 1), *KEY[1:])],
+    ids=["fewer columns", "more columns", "another name", "another order", "another type"],
+)
+def test_another_key_than_the_files_is_refused(key: PrimaryKey) -> None:
     with pytest.raises(CodecError, match="key"):
-        found([put(), Record(Action.PUT, encode_row((("id", 5),)))])
+        found([put(), Record(Action.PUT, encode_row(key))])
+
+
+def test_columns_of_one_type_in_another_order_are_refused() -> None:
+    schema = schema_of((("a", "1"), ("b", "2")))
+    record = Record(Action.DELETE, encode_row((("b", "2"), ("a", "1")), delete=True))
+
+    with pytest.raises(CodecError, match="found b, a, allowed are a, b"):
+        list(change_batches([record], CHANNEL, schema))
 
 
 @pytest.mark.usefixtures("compiled_codec")

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import weakref
+
+import pytest
 
 from ots_tunnel.sinks.python.callbacks import CallbackThread
 
@@ -21,6 +24,30 @@ async def test_arguments_of_a_call_are_not_held_until_the_next_call() -> None:
     assert await thread.idle(1)
     await _until_let_go(held)
     thread.close()
+
+
+def test_a_thread_that_cannot_be_started_is_tried_again_by_the_next_call() -> None:
+    """The processor is shut down in it: a call without end would pass for a processor that hangs."""
+    called, ended = threading.Event(), threading.Event()
+
+    async def call_twice() -> None:
+        calls = CallbackThread("test")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(threading.Thread, "start", _refused)
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                await calls.call(called.set)
+        await calls.call(called.set)
+        calls.close()
+        ended.set()
+
+    # a loop of its own: a call without end cannot be cancelled either
+    threading.Thread(target=lambda: asyncio.run(call_twice()), daemon=True).start()
+    assert ended.wait(5)
+    assert called.is_set()
+
+
+def _refused(thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
 
 
 async def _until_let_go(held: weakref.ref[Argument]) -> None:

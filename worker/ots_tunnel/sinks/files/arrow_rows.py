@@ -119,12 +119,20 @@ class ArrowRows:
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _key_array(self, kind: pa.StructType) -> pa.Array:
+        wanted = tuple(field.name for field in kind)
+        for key in self.keys:
+            found = tuple(name for name, _ in key)
+            if found != wanted:
+                # by its place alone a value would come under another column's name, and one more would be left out
+                raise CodecError(
+                    f"a key does not fit the table's: found {', '.join(found)}, allowed are {', '.join(wanted)}"
+                )
         try:
             members = [
                 pa.array([key[index][1] for key in self.keys], kind.field(index).type)
                 for index in range(kind.num_fields)
             ]
-        except (pa.ArrowException, IndexError) as error:
+        except pa.ArrowException as error:
             raise CodecError(f"a key does not fit the table's: {error}") from error
         return pa.StructArray.from_arrays(members, fields=list(kind))
 

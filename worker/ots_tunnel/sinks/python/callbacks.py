@@ -68,8 +68,9 @@ class CallbackThread:
 
     def _in_thread(self, call: Callable[[], Any]) -> asyncio.Future[Any]:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+            thread.start()  # where the system starts none, the next call tries again
+            self._thread = thread
         future: asyncio.Future[Any] = self._loop.create_future()
         self._calls.put((call, future))
         return future

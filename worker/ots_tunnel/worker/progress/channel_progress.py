@@ -15,6 +15,8 @@ from ots_tunnel.worker.pages.read_page import ReadPage
 #: Seconds for which a read that reached the log's end counts as caught up. An idle channel is read at least every
 #: 6.75 s (5 s, a jitter of a quarter and a tick, see `protocol.idle_read`), so two reads fit in.
 LOOK_LASTS = 15.0
+#: Unix seconds from which on no date is left, at the end of the year 9999: a time behind it tells nothing.
+NO_DATE = 253_402_300_800.0
 
 
 @dataclass(slots=True)
@@ -91,4 +93,5 @@ class ChannelProgress:
         return None if self.consumed_up_to is None else max(0.0, now - self.consumed_up_to)
 
     def _advance(self, time: float) -> None:
-        self.consumed_up_to = max(self.consumed_up_to or 0.0, time)
+        if time < NO_DATE:
+            self.consumed_up_to = max(self.consumed_up_to or 0.0, time)
