@@ -209,8 +209,7 @@ async def test_a_shipment_is_filled_a_slice_per_round() -> None:
     while not shipment.is_done:
         portion = shipment.portion()
         stored += len(portion)
-        for parcel in portion:
-            shipment.confirmed(parcel)
+        shipment.confirmed(portion)
         await shipment.fill()
 
     assert stored == len(records)
