@@ -64,20 +64,18 @@ class Events:
             end = first + rows
             bodies, end = native.cloud_events(records, first, end, self._heads, _key_identity, PORTION_BYTES)
             if bodies:
-                return list(map(_event, records[first:end], bodies))
+                made = zip(records[first:end], bodies, strict=True)
+                return [Event(record.key, body, record, len(body) + 1) for record, body in made]
             rows = 1  # the reference makes this one, and the twin may go on behind it
-        made: list[Event] = []
+        events: list[Event] = []
         size = 0
         for record in records[first : first + rows]:
-            made.append(_event(record, event_of(record, self._channel_id, self._source)))
+            body = event_of(record, self._channel_id, self._source)
+            events.append(Event(record.key, body, record, len(body) + 1))
             size += record.size
             if size >= SLICE_BYTES:
                 break
-        return made
-
-
-def _event(record: Record, body: bytes) -> Event:
-    return Event(record.key, body, record, len(body) + 1)
+        return events
 
 
 def event_of(record: Record, channel_id: ChannelId, source: str) -> bytes:

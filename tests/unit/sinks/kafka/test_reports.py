@@ -10,7 +10,6 @@ import pytest
 
 from ots_tunnel.sinks.kafka import producer as producer_module
 from ots_tunnel.sinks.kafka.failures import Failure
-from ots_tunnel.sinks.kafka.message import Message
 from ots_tunnel.sinks.kafka.producer import ReportingProducer
 from ots_tunnel.sinks.kafka.reports import Reports
 
@@ -26,7 +25,7 @@ async def test_many_reports_at_once_do_not_hold_the_loop_up() -> None:
     taken: list[tuple[int, Failure | None]] = []
 
     for key in range(MESSAGES):
-        producer.produce(Message(b"%d" % key, b"v", []), key, reports)
+        producer.produce((b"%d" % key, b"v", []), key, reports)
     async with asyncio.timeout(30):
         while len(taken) < MESSAGES:
             await reports.any()
@@ -42,9 +41,9 @@ async def test_a_report_that_comes_while_another_one_is_announced_ends_the_next_
     reports: Reports[str] = Reports()
     waiting = asyncio.create_task(reports.any())
     await asyncio.sleep(0)
-    reports.keep("a", None)
+    reports.kept.append(("a", None))
     reports.wake()
-    reports.keep("b", None)
+    reports.kept.append(("b", None))
     await waiting
 
     assert reports.take(1) == [("a", None)]
@@ -55,7 +54,7 @@ async def test_a_report_that_comes_while_another_one_is_announced_ends_the_next_
     reports.wake()
     await asyncio.sleep(0)
     assert not waiting.done(), "nothing has come"
-    reports.keep("c", None)
+    reports.kept.append(("c", None))
     reports.wake()
     await asyncio.wait_for(waiting, 30)
 
@@ -73,7 +72,7 @@ async def test_a_close_that_is_cancelled_keeps_no_report_back(monkeypatch: pytes
     nobody = {"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 3000, "log_level": 0}
     producer = ReportingProducer(nobody, "out", on_error=lambda failure: None)
     reports: Reports[str] = Reports()
-    producer.produce(Message(b"key", b"v", []), "key", reports)
+    producer.produce((b"key", b"v", []), "key", reports)
     room = asyncio.create_task(producer.room())
     assert await asyncio.to_thread(looking.wait, 30)
 

@@ -30,8 +30,13 @@ def cloud_events(
     most: int,
 ) -> tuple[list[bytes], int]: ...
 def messages(
-    records: list[Record], first: int, heads: Mapping[Action, bytes], most: int
-) -> tuple[list[tuple[bytes, bytes, bytes | None]], int]: ...
+    records: list[Record],
+    first: int,
+    heads: Mapping[Action, bytes],
+    headers: Mapping[Action, list[tuple[str, bytes]]],
+    name: str,
+    most: int,
+) -> tuple[list[tuple[bytes, bytes, list[tuple[str, bytes]]]], int]: ...
 def change_log(
     records: list[Record], first: int, key: tuple[tuple[bytes, int], ...], most: int
 ) -> tuple[ChangeColumns | None, int]: ...

@@ -9,7 +9,7 @@ headers  origin, action and sequence, for consumers that filter without parsing 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ots_tunnel.model import Action, ChannelId, ChannelType
 from ots_tunnel.protocol.plainbuffer.compiled import native
@@ -18,6 +18,7 @@ from ots_tunnel.sinks.json_bytes import PORTION_BYTES, heads_of, json_bytes
 from ots_tunnel.sinks.json_record import json_key, json_text
 
 Headers = list[tuple[str, bytes]]
+SEQUENCE_HEADER = "ots-sequence"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,8 @@ class Origin:
     tunnel: str
 
 
-@dataclass(slots=True, eq=False)
-class Message:
-    """Key, value and headers of one message; not frozen, which would cost as much as its bytes."""
-
-    key: bytes = field(repr=False)
-    value: bytes = field(repr=False)
-    headers: Headers = field(repr=False)
+#: Key, value and headers of one message. No class: the compiled twin makes them by the million.
+Message = tuple[bytes, bytes, Headers]
 
 
 class Messages:
@@ -74,10 +70,8 @@ class Messages:
         while at < len(records):
             begun = at
             if native is not None:
-                made, at = native.messages(records, begun, self._heads, PORTION_BYTES)
-                for record, (key, value, position) in zip(records[begun:at], made, strict=True):
-                    headers = self._headers[record.action]
-                    yield Message(key, value, headers if position is None else [*headers, ("ots-sequence", position)])
+                made, at = native.messages(records, at, self._heads, self._headers, SEQUENCE_HEADER, PORTION_BYTES)
+                yield from made
             if at == begun:
                 yield self.message_of(records[at])
                 at += 1
@@ -92,6 +86,6 @@ class Messages:
         if sequence is not None:
             # epoch.microseconds.index: commit order when compared number by number; existing rows have none
             text = f"{sequence.epoch}.{sequence.timestamp_us}.{sequence.row_index}"
-            headers = [*headers, ("ots-sequence", text.encode())]
+            headers = [*headers, (SEQUENCE_HEADER, text.encode())]
         key = json_text(list(json_key(record).values())).encode()
-        return Message(key, json_bytes(record, self._channel_id), headers)
+        return key, json_bytes(record, self._channel_id), headers

@@ -1,8 +1,11 @@
 """librdkafka's producer for coroutines.
 
 A thread waits for delivery reports, keeps them with the `Reports` of their writers, and wakes these in bursts. It
-sleeps in librdkafka while any message is in flight, and on an event while none is. Nothing but `close` ends it: whatever
-fails in it breaks the producer, which then sends nothing more and reports every message as purged.
+sleeps in librdkafka while any message is in flight, and on an event while none is. Nothing but `close` ends it:
+whatever fails in it breaks the producer, which then sends nothing more and reports every message as purged.
+
+A writer that goes on sending takes the reports itself (`attend`, `serve`), and the thread rests meanwhile. Otherwise
+both would take the interpreter's lock in turns, once for each report, which costs more than sending.
 """
 
 from __future__ import annotations
@@ -49,6 +52,8 @@ class ReportingProducer:
         self._topic = topic
         self._loop = asyncio.get_running_loop()
         self._on_error = on_error
+        #: Writers that go on sending.
+        self._senders: set[Reports[Any]] = set()
         #: Those who have new reports and are not woken yet.
         self._announced: deque[Reports[Any]] = deque()
         #: Whether the event loop will wake them in its next round.
@@ -83,17 +88,31 @@ class ReportingProducer:
             BufferError: the queue is full; `room` waits for room.
             KafkaException: the message is refused before it is queued.
         """
+        key, value, headers = message
         try:
             self._producer.produce(
-                self._topic,
-                message.value,
-                message.key,
-                headers=message.headers,
-                on_delivery=partial(self._keep_report, reports, parcel),
+                self._topic, value, key, headers=headers, on_delivery=partial(self._keep_report, reports, parcel)
             )
         finally:  # also where a broken producer refuses it: the thread learns the reason
-            if not self._work.is_set():
+            if not self._senders and not self._work.is_set():
                 self._work.set()
+
+    def attend(self, writer: Reports[Any]) -> None:
+        """A writer goes on sending, and calls `serve` after each portion until it calls `leave`."""
+        if not self._senders:
+            self._work.set()  # the thread looks after the connections meanwhile
+        self._senders.add(writer)
+
+    def serve(self) -> None:
+        """Take the reports that have come."""
+        self._guarded(partial(self._producer.poll, 0))
+        self._wake_writers()
+
+    def leave(self, writer: Reports[Any]) -> None:
+        """A writer sends no more for now: the thread waits for the reports again."""
+        self._senders.discard(writer)
+        if not self._senders:
+            self._work.set()
 
     async def room(self) -> None:
         """Wait until messages have left the queue."""
@@ -162,13 +181,13 @@ class ReportingProducer:
         self._call_loop(partial(self._on_error, failure))
 
     def _wait_and_poll(self) -> None:
-        if self._is_idle():
+        if self._may_rest():
             self._work.clear()
-            # A message from before that line is seen here; one from after it sets the event.
-            if self._is_idle():
-                self._work.wait(IDLE_POLL)
+            # What happened before that line is seen here; what happens after it sets the event.
+            if self._may_rest():
+                self._work.wait(LOOK_EVERY if self._senders else IDLE_POLL)
         self._limit_sockets()
-        self._producer.poll(0 if self._is_idle() else POLL)
+        self._producer.poll(0 if self._may_rest() else POLL)
         if self._announced and not self._is_waking:
             self._is_waking = True
             self._call_loop(self._wake_writers)
@@ -180,11 +199,13 @@ class ReportingProducer:
             self._looked_at = now
             self.limited = limit_sockets(self._ports, self._give_up)
 
-    def _is_idle(self) -> bool:
-        return not (self._stopping or self._calls or len(self._producer))
+    def _may_rest(self) -> bool:
+        if self._stopping or self._calls:
+            return False
+        return bool(self._senders) or not len(self._producer)
 
     def _keep_report(self, reports: Reports[P], parcel: P, error: Any, _message: Any) -> None:
-        reports.keep(parcel, None if error is None else failure_of(error))
+        reports.kept.append((parcel, None if error is None else failure_of(error)))
         if not reports.is_announced:
             reports.is_announced = True
             self._announced.append(reports)

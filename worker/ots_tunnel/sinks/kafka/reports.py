@@ -24,26 +24,23 @@ class Reports(Generic[P]):
     """What became of messages, each named by what the writer gave with it; a stored one has no failure."""
 
     def __init__(self) -> None:
-        self._kept: deque[tuple[P, Failure | None]] = deque()
-        self._waiting: asyncio.Future[None] | None = None
+        #: Filled by any thread.
+        self.kept: deque[tuple[P, Failure | None]] = deque()
         #: Whether the event loop will call `wake` for what is kept.
         self.is_announced = False
+        self._waiting: asyncio.Future[None] | None = None
 
     def __repr__(self) -> str:
-        return f"Reports({len(self._kept)})"
-
-    def keep(self, parcel: P, failure: Failure | None) -> None:
-        """Keep a report; from any thread."""
-        self._kept.append((parcel, failure))
+        return f"Reports({len(self.kept)})"
 
     def take(self, most: int) -> list[tuple[P, Failure | None]]:
-        """Take up to `most` reports, in the order in which they came; on the event loop, as all below."""
-        kept = self._kept
+        """Take up to `most` reports, in the order in which they came."""
+        kept = self.kept
         return [kept.popleft() for _ in range(min(most, len(kept)))]
 
     async def any(self) -> None:
         """Wait until there is a report."""
-        while not self._kept:
+        while not self.kept:
             self._waiting = asyncio.get_running_loop().create_future()
             await self._waiting
 

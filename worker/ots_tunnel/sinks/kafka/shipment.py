@@ -26,8 +26,8 @@ from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_about_one_recor
 from ots_tunnel.sinks.slice_feed import SliceFeed
 from ots_tunnel.sinks.slices import SLICE_RECORDS, Turns
 
-#: The most that is handed out at a time; the event loop runs in between.
-PORTION = Limits(max_rows=100, max_bytes=1 << 20)
+#: The most that is handed out at a time, about two milliseconds of work; the event loop runs in between.
+PORTION = Limits(max_rows=250, max_bytes=1 << 20)
 #: Bytes of the records that become parcels at a time, which costs nothing per byte; it bounds what is ready at once.
 PARCELS_BYTES = 262_144
 
@@ -90,6 +90,11 @@ class Shipment:
     def is_stuck(self) -> bool:
         """Whether a parcel failed or was refused and no parcel is under way."""
         return self._under_way == 0 and bool(self._failed or self.refused)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether another portion may follow without a report."""
+        return bool(self._again) or self._grouping.ready_rows > 0 or not self._feed.is_empty
 
     async def fill(self) -> None:
         """Take as many records of the batch as the next portion needs.

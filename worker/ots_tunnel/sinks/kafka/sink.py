@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from confluent_kafka import KafkaException
-
 from ots_tunnel.config import KafkaSinkConfig, RetryConfig, WorkerConfig
 from ots_tunnel.errors import MAX_REFUSED_KEYS, SinkError, SinkRejected
 from ots_tunnel.fence import Guard, RequestFence
@@ -18,7 +16,7 @@ from ots_tunnel.sinks.contact import Tries, Writes
 from ots_tunnel.sinks.kafka.connections import Connections
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_in_doubt, verdict
 from ots_tunnel.sinks.kafka.message import Messages, Origin
-from ots_tunnel.sinks.kafka.reports import Reports, failure_of
+from ots_tunnel.sinks.kafka.sending import Sending
 from ots_tunnel.sinks.kafka.shipment import Parcel, Shipment
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.retries import write_backoff
@@ -27,9 +25,6 @@ from ots_tunnel.sinks.tally import Tally
 
 #: Checks of the topic within the first pause between tries: the start of the sink waits for the answer.
 CHECKS_PER_PAUSE = 10
-
-#: Reports that one round of the event loop takes, out of tens of thousands: less than a millisecond of work.
-REPORTS_AT_ONCE = 500
 
 
 class KafkaSink(Immediate):
@@ -108,32 +103,34 @@ class KafkaSink(Immediate):
             await self._ship(batch, guard, tries)
 
     async def _ship(self, batch: Batch, guard: Guard, tries: Tries) -> None:
-        shipment, attempt = Shipment(batch.records, self._turns), 0
-        reports: Reports[Parcel] = Reports()
-        messages = Messages(self._origin, batch.channel_id, batch.channel_type)
         fence = RequestFence(guard, self._deadline)
+        messages = Messages(self._origin, batch.channel_id, batch.channel_type)
+        sending = Sending(self._connections, messages, fence)
+        shipment, attempt = Shipment(batch.records, self._turns), 0
         await shipment.fill()
-        while not shipment.is_done:
-            portion = shipment.portion()
-            if portion:
-                await self._send(portion, messages, fence, reports)
-            else:
-                await reports.any()
-            taken = reports.take(REPORTS_AT_ONCE)
-            if not portion and taken[0][1] is None:
-                attempt = 0
-            if self._settle(shipment, taken):
-                self._writes.confirmed()
-                tries.advanced()
-            await self._turns.next()
-            if shipment.is_stuck:
-                if batch.on_refused is not None:
-                    self._tolerate(shipment, batch.on_refused)
-                self._raise_refusal(shipment)
-                if shipment.failures:
-                    await self._recover(shipment, attempt, fence, tries)
-                    attempt += 1
-            await shipment.fill()
+        try:
+            while not shipment.is_done:
+                portion = shipment.portion()
+                if portion:
+                    await sending.send(portion, goes_on=shipment.goes_on)
+                reported = await sending.reported(wait=not portion)
+                if not portion and reported[0][1] is None:
+                    attempt = 0
+                if self._settle(shipment, reported):
+                    self._writes.confirmed()
+                    tries.advanced()
+                await self._turns.next()
+                if shipment.is_stuck:
+                    sending.rest()
+                    if batch.on_refused is not None:
+                        self._tolerate(shipment, batch.on_refused)
+                    self._raise_refusal(shipment)
+                    if shipment.failures:
+                        await self._recover(shipment, attempt, fence, tries)
+                        attempt += 1
+                await shipment.fill()
+        finally:
+            sending.rest()
 
     async def close(self) -> None:
         """Drop what was abandoned, and disconnect."""
@@ -146,27 +143,6 @@ class KafkaSink(Immediate):
     def contact(self) -> Contact:
         """See `Channels.contact`."""
         return self._writes.contact
-
-    async def _send(
-        self, portion: tuple[Parcel, ...], messages: Messages, guard: Guard, reports: Reports[Parcel]
-    ) -> None:
-        producer, alone = None, False
-        made = messages.of([parcel.record for parcel in portion])
-        for parcel, message in zip(portion, made, strict=True):
-            while True:
-                if producer is None or producer.fatal is not None or alone is not parcel.alone:
-                    alone = parcel.alone
-                    producer = await self._connections.ready(alone=alone)
-                guard.check()
-                try:
-                    producer.produce(message, parcel, reports)
-                except BufferError:
-                    await producer.room()
-                    producer = None  # another one may have taken its place meanwhile
-                    continue
-                except KafkaException as error:
-                    reports.keep(parcel, failure_of(error.args[0], by_client=True))
-                break
 
     def _settle(self, shipment: Shipment, reported: list[tuple[Parcel, Failure | None]]) -> bool:
         """Take what became of parcels; whether any is stored."""

@@ -120,11 +120,11 @@ cdef int _append_key_values(Text* text, const Layout* row) except -1:
     return _append(text, b"]", 1)
 
 
-cdef tuple _message(Text* text, Record record, bytes head):
-    """Key, value and sequence of one message; None where only the reference can decide."""
+cdef tuple _message(Text* text, Record record, bytes head, list headers, str name):
+    """Key, value and headers of one message; None where only the reference can decide."""
     cdef Layout row
     cdef byte crc = 0
-    cdef bytes key, value, sequence = None
+    cdef bytes key, value
     if not _lay_out(record, &row):
         return None
     text.size = 0
@@ -139,14 +139,17 @@ cdef tuple _message(Text* text, Record record, bytes head):
     if row.has_sequence:
         text.size = 0
         _append_sequence(text, &row, b".")
-        sequence = PyBytes_FromStringAndSize(text.data, text.size)
-    return key, value, sequence
+        headers = headers + [(name, PyBytes_FromStringAndSize(text.data, text.size))]
+    return key, value, headers
 
 
-def messages(list records not None, Py_ssize_t first, dict heads not None, Py_ssize_t most):
-    """Key, value and sequence of the messages of the records from `first` on, and the place of the first that is left.
+def messages(
+    list records not None, Py_ssize_t first, dict heads not None, dict headers not None, str name not None, Py_ssize_t most
+):
+    """Key, value and headers of the messages of the records from `first` on, and the place of the first that is left.
 
-    It ends at a record that only the reference can decide, or when the values have `most` bytes.
+    It ends at a record that only the reference can decide, or when the values have `most` bytes. The headers of an
+    action are followed by one with this name and the sequence, if there is one.
     """
     cdef Text text = Text(NULL, 0, 0)
     cdef Py_ssize_t at = first, count = len(records), size = 0
@@ -157,7 +160,8 @@ def messages(list records not None, Py_ssize_t first, dict heads not None, Py_ss
             record = records[at]
             if type(record) is not Record:
                 break
-            message = _message(&text, <Record>record, <bytes>heads[(<Record>record).action])
+            action = (<Record>record).action
+            message = _message(&text, <Record>record, <bytes>heads[action], <list>headers[action], name)
             if message is None:
                 break
             made.append(message)
