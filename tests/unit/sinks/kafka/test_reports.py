@@ -88,3 +88,46 @@ async def test_a_close_that_is_cancelled_keeps_no_report_back(monkeypatch: pytes
     assert failure is not None
     assert failure.name == "_PURGE_QUEUE"
     await asyncio.wait_for(room, 30)
+
+
+#: librdkafka brings a broker of its own.
+OWN_BROKER = {"test.mock.num.brokers": 1, "log_level": 0}
+
+
+async def test_a_writer_that_goes_on_sending_takes_the_reports_itself() -> None:
+    producer = ReportingProducer(OWN_BROKER, "out", on_error=lambda failure: None)
+    reports: Reports[int] = Reports()
+    producer.attend(reports)
+    await asyncio.sleep(0)
+    taken: list[tuple[int, Failure | None]] = []
+    async with asyncio.timeout(30):
+        for key in range(300):
+            producer.produce((b"%d" % key, b"v", []), key, reports)
+            producer.serve()
+            taken += reports.take(LIMIT)
+        while len(taken) < 300:
+            producer.serve()
+            taken += reports.take(LIMIT)
+            await asyncio.sleep(0.001)
+    producer.leave(reports)
+    await producer.close()
+
+    assert sorted(taken) == [(key, None) for key in range(300)]
+
+
+async def test_a_writer_that_stops_sending_gets_the_reports_from_the_thread() -> None:
+    producer = ReportingProducer(OWN_BROKER, "out", on_error=lambda failure: None)
+    sending, other = Reports[int](), Reports[int]()
+
+    producer.attend(sending)
+    producer.produce((b"a", b"v", []), 1, sending)
+    producer.leave(sending)
+    await asyncio.wait_for(sending.any(), 30)
+    assert sending.take(LIMIT) == [(1, None)]
+
+    producer.attend(sending)
+    producer.produce((b"b", b"v", []), 2, other)
+    # it does not serve: the thread looks now and then, so that no other writer waits for ever
+    await asyncio.wait_for(other.any(), 30)
+    assert other.take(LIMIT) == [(2, None)]
+    await producer.close()
