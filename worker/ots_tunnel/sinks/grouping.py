@@ -132,10 +132,10 @@ class Grouping(Generic[C]):
         Raises:
             KeyError: a change was not taken.
         """
-        followers = self._followers
+        followers, rows, size = self._followers, 0, 0
         for change in changes:
-            self._held_rows -= 1
-            self._held_bytes -= change.size
+            rows += 1
+            size += change.size
             queue = followers[change.key]
             if queue:
                 follower = queue.popleft()
@@ -143,3 +143,5 @@ class Grouping(Generic[C]):
                 self._ready_bytes += follower.size
             else:
                 del followers[change.key]
+        self._held_rows -= rows
+        self._held_bytes -= size
