@@ -57,7 +57,7 @@ class Events:
         """The events of a slice of records, which begins at a place.
 
         Raises:
-            CodecError: a record is malformed, none before it is left to be made.
+            CodecError: a record is malformed.
         """
         rows = SLICE_RECORDS
         if native is not None:
