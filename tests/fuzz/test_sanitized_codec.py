@@ -19,13 +19,14 @@ from tests.support.programs.processes import ROOT, inherited_environment
 
 SANITIZERS = "-fsanitize=address,undefined"
 LIBRARIES = ("libasan.so", "libubsan.so", "libstdc++.so")
-#: Of every compiled path: pages, records, requests, JSON, columns.
+#: Of every compiled path: pages, records, requests, JSON, envelopes, columns.
 TESTS = (
     "tests/unit/protocol",
     "tests/stateful/test_compiled_codec.py",
     "tests/stateful/test_matching.py",
     "tests/oracle/test_plainbuffer_against_sdk.py",
     "tests/unit/sinks/test_json_bytes.py",
+    "tests/unit/sinks/test_envelopes.py",
     "tests/unit/sinks/files/test_change_columns.py",
     "tests/unit/spark/test_typed_columns.py",
 )

@@ -36,8 +36,11 @@ def test_every_change_is_taken_once_and_in_order_per_key(
     waiting = list(rows)
     while waiting or grouping.held_rows:
         added = chance.randint(0, 5)
-        for row in waiting[:added]:
-            grouping.add(row)
+        if chance.random() < 0.5:
+            grouping.extend(waiting[:added])
+        else:
+            for row in waiting[:added]:
+                grouping.add(row)
         del waiting[:added]
         request = list(grouping.take())
         if request:
@@ -91,6 +94,29 @@ def test_a_change_larger_than_a_request_goes_alone() -> None:
         grouping.add(Row(bytes([number]), number, size))
 
     assert [[row.number for row in grouping.take()] for _ in range(3)] == [[0], [1], [2]]
+
+
+@pytest.mark.parametrize("keys", ["abc", "aba", "xbc", "bxb"])
+def test_changes_that_are_added_at_once_are_those_added_one_after_the_other(keys: str) -> None:
+    """With a change of the key x under way."""
+    single, together = Grouping[Row](Limits(3, 1000)), Grouping[Row](Limits(3, 1000))
+    rows = [Row(key.encode(), number) for number, key in enumerate(keys)]
+    for grouping in (single, together):
+        grouping.add(Row(b"x", 9))
+        grouping.take()
+    for row in rows:
+        single.add(row)
+    together.extend(rows)
+
+    assert repr(together) == repr(single)
+    assert together.held_bytes == single.held_bytes
+    while request := single.take():
+        assert together.take() == request
+        single.settle(request)
+        together.settle(request)
+    for grouping in (single, together):
+        grouping.settle([Row(b"x", 9)])
+    assert together.take() == single.take()
 
 
 def test_settling_what_was_never_taken_is_an_error() -> None:

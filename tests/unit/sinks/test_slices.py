@@ -14,12 +14,15 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, stdout
+from ots_tunnel.sinks.cloud_events import Event, Events
 from ots_tunnel.sinks.count import CountSink
 from ots_tunnel.sinks.feed import HELD_BYTES, Feed
 from ots_tunnel.sinks.grouping import Grouping, Limits
-from ots_tunnel.sinks.kafka.shipment import Shipment
+from ots_tunnel.sinks.json_bytes import PORTION_BYTES
+from ots_tunnel.sinks.kafka.shipment import PARCELS_BYTES, Shipment
 from ots_tunnel.sinks.middleware.base import behind
 from ots_tunnel.sinks.middleware.transform import Omitted, Transform, Transformed
+from ots_tunnel.sinks.slice_feed import SliceFeed
 from ots_tunnel.sinks.slices import SLICE_BYTES, SLICE_RECORDS, Turns, slices
 from ots_tunnel.sinks.table.row_change import Change, unaltered_change
 from tests.support.guards import OpenGuard
@@ -172,6 +175,37 @@ async def test_records_that_make_no_change_are_looked_at_a_slice_per_round(recor
     assert grouping.held_rows == 0
 
 
+@KINDS
+async def test_events_are_made_a_slice_at_a_time_and_as_requests_need_them(records: list[Record]) -> None:
+    rounds, limits = Rounds(), Limits()
+    grouping: Grouping[Event] = Grouping(limits)
+    events = Events(CHANNEL, "ots://i/t")
+
+    def make(some: list[Record], first: int) -> list[Event]:
+        made = events.of(some, first)
+        for event in made:
+            rounds.note(event.record)
+        return made
+
+    feed = SliceFeed(records, make, grouping, limits, Turns())
+    taken: list[Event] = []
+    while True:
+        await feed.fill()
+        assert grouping.held_rows <= limits.max_rows + SLICE_RECORDS
+        portion = grouping.take()
+        if not portion:
+            break
+        taken += portion
+        grouping.settle(portion)
+    await asyncio.sleep(0)
+
+    assert feed.is_empty
+    assert [event.record for event in taken] == records
+    # what the compiled twin makes costs less than an eighth of what the reference makes
+    assert rounds.most_records <= SLICE_RECORDS
+    assert rounds.most_bytes <= PORTION_BYTES + 20_000
+
+
 async def test_no_more_than_the_limit_is_held_while_requests_are_under_way() -> None:
     grouping: Grouping[Change] = Grouping(Limits(max_rows=10, max_bytes=4_000_000))
     large = [_record(number, (Column("v", "x" * 500_000, 5),)) for number in range(40)]
@@ -209,11 +243,23 @@ async def test_a_shipment_is_filled_a_slice_per_round() -> None:
     while not shipment.is_done:
         portion = shipment.portion()
         stored += len(portion)
-        for parcel in portion:
-            shipment.confirmed(parcel)
+        shipment.confirmed(portion)
         await shipment.fill()
 
     assert stored == len(records)
+
+
+async def test_a_shipment_holds_no_more_than_the_limit_while_its_parcels_are_under_way() -> None:
+    large = [_record(number, (Column("v", "x" * 500_000, 5),)) for number in range(40)]
+    shipment, under_way = Shipment(large), 0
+
+    await shipment.fill()
+    while portion := shipment.portion():
+        under_way += sum(parcel.size for parcel in portion)
+        await shipment.fill()
+
+    assert HELD_BYTES <= under_way <= HELD_BYTES + PARCELS_BYTES + 600_000
+    assert not shipment.is_done
 
 
 def _batch(records: Sequence[Record]) -> Batch:

@@ -18,6 +18,11 @@ from ots_tunnel.sinks.slices import SLICE_BYTES, SLICE_RECORDS, Turns
 HELD_BYTES = 4_194_304
 
 
+def has_room(grouping: Grouping[C], limits: Limits) -> bool:
+    """Whether a grouping may get another slice: no full request is ready, and little is held."""
+    return grouping.ready_rows < limits.max_rows and grouping.held_bytes < HELD_BYTES
+
+
 class NotYetError(Exception):
     """The changes of a record cannot be made yet.
 
@@ -68,7 +73,7 @@ class Feed(Generic[C]):
         Raises:
             CodecError: a record is malformed. TunnelError: what a wait raised.
         """
-        while self._has_room():
+        while not self.is_empty and has_room(self._grouping, self._limits):
             if self._begun:
                 await self._turns.next()
             self._begun = True
@@ -76,10 +81,6 @@ class Feed(Generic[C]):
                 self._add_slice()
             except NotYetError as not_yet:
                 await not_yet.wait()
-
-    def _has_room(self) -> bool:
-        grouping = self._grouping
-        return not self.is_empty and grouping.ready_rows < self._limits.max_rows and grouping.held_bytes < HELD_BYTES
 
     def _add_slice(self) -> None:
         count = size = 0

@@ -26,16 +26,15 @@ import aiohttp
 from ots_tunnel.config import DeliveryConfig, HttpSinkConfig, WorkerConfig
 from ots_tunnel.errors import ConfigError, SinkRejected
 from ots_tunnel.fence import Guard, RequestFence
-from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Contact, Immediate, OnRefused, PageCost
-from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, batch_body, event_of, hmac_key, signature_headers
+from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, Events, batch_body, hmac_key, signature_headers
 from ots_tunnel.sinks.contact import Tries, Writes
-from ots_tunnel.sinks.feed import Feed
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.http_answer import Answer, retry_after, why_silent
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.lanes import fill_lanes
 from ots_tunnel.sinks.retries import write_backoff
+from ots_tunnel.sinks.slice_feed import SliceFeed
 from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.transport.guarded_body import GuardedBody
@@ -120,15 +119,12 @@ class HttpSink(Immediate):
             CodecError: a record is malformed.
         """
         grouping: Grouping[Event] = Grouping(self._limits)
+        events = Events(batch.channel_id, self._source)
+        feed = SliceFeed(batch.records, events.of, grouping, self._limits, self._turns)
 
-        def events_of(record: Record) -> tuple[Event]:
-            return (event_of(record, batch.channel_id, self._source),)
-
-        feed = Feed(batch.records, events_of, grouping, self._limits, self._turns)
-
-        async def deliver(events: tuple[Event, ...]) -> None:
-            await self._deliver(events, guard, batch.on_refused)
-            grouping.settle(events)
+        async def deliver(taken: tuple[Event, ...]) -> None:
+            await self._deliver(taken, guard, batch.on_refused)
+            grouping.settle(taken)
 
         await fill_lanes(self._lanes, lambda: deliver(taken) if (taken := grouping.take()) else None, prepare=feed.fill)
 

@@ -26,7 +26,7 @@ def json_bytes(record: Record, channel_id: ChannelId) -> bytes:
         CodecError: the record is malformed.
     """
     if native is not None:
-        text: bytes | None = native.json_record(record, _heads(channel_id))
+        text: bytes | None = native.json_record(record, heads_of(channel_id))
         if text is not None:
             return text
     return json_text(json_form(record, channel_id)).encode()
@@ -41,7 +41,7 @@ def json_lines(records: Sequence[Record], channel_id: ChannelId) -> Iterator[byt
     if native is None:
         yield from joined(json_bytes(record, channel_id) + b"\n" for record in records)
         return
-    found, heads, at = list(records), _heads(channel_id), 0
+    found, heads, at = list(records), heads_of(channel_id), 0
     while at < len(found):
         begun = at
         lines, at = native.json_lines(found, at, heads, PORTION_BYTES)
@@ -66,7 +66,7 @@ def joined(lines: Iterator[bytes]) -> Iterator[bytes]:
 
 
 @lru_cache(maxsize=1024)
-def _heads(channel_id: ChannelId) -> Mapping[Action, bytes]:
+def heads_of(channel_id: ChannelId) -> Mapping[Action, bytes]:
     """What a record of each action begins with, up to its sequence."""
     channel = json_text(channel_id)
     return {

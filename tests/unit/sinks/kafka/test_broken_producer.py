@@ -24,7 +24,7 @@ from tests.support.waiting import until
 
 @asynccontextmanager
 async def opened(brokers: Brokers, deadline: float) -> AsyncIterator[KafkaSink]:
-    config = KafkaSinkConfig(bootstrap_servers=brokers.addresses, topic=TOPIC, timeout_seconds=30)
+    config = KafkaSinkConfig(bootstrap_servers=brokers.addresses, topic=TOPIC, timeout_seconds=30, compression="none")
     retry = RetryConfig(backoff_seconds=0.05, backoff_max_seconds=0.1)
     sink = KafkaSink(config, Origin("shop", "orders", "t"), retry=retry, deadline=deadline)
     try:
@@ -66,6 +66,29 @@ async def test_a_fatal_error_costs_no_channel_its_records() -> None:
     for name in ("c1", "c2", "c3"):
         assert [number for number, _ in itertools.groupby(stored(brokers, name))] == [0, 1, 2]
     assert len({request.producer for request in brokers.stored}) == 2
+
+
+async def test_a_large_page_is_stored_in_order_whatever_breaks_on_the_way() -> None:
+    """Several portions, between which the writer takes the reports itself."""
+    refused = []
+
+    async def refuse_once(brokers: Brokers, request: Request) -> int:
+        if len(brokers.stored) > 2 and not refused:
+            refused.append(request)
+            return OUT_OF_ORDER
+        return brokers.store(request)
+
+    records = [(f"k{number % 700}", number) for number in range(3000)]
+    async with running(Brokers(refuse_once)) as brokers, opened(brokers, deadline=1) as sink:
+        await sink.write(batch("c", *records), OpenGuard())
+
+    assert refused
+    found: dict[str, list[int]] = {}
+    for request in brokers.stored:
+        for key, number in zip(request.keys, request.numbers, strict=True):
+            found.setdefault(key, []).append(number)
+    for start in range(700):
+        assert [number for number, _ in itertools.groupby(found[f"k{start}"])] == list(range(start, 3000, 700))
 
 
 async def test_missing_rights_to_send_in_order_are_told() -> None:

@@ -1,6 +1,6 @@
 """Types of the compiled twin; `record`, `page`, `spans`, `matching` and `crc8` describe its functions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from ots_tunnel.model import Action
@@ -21,6 +21,22 @@ def count_actions(records: list[Record]) -> dict[int, int] | None: ...
 def total_size(records: list[Record]) -> int | None: ...
 def json_lines(records: list[Record], first: int, heads: Mapping[Action, bytes], most: int) -> tuple[bytes, int]: ...
 def json_record(record: Record, heads: Mapping[Action, bytes]) -> bytes | None: ...
+def cloud_events(
+    records: list[Record],
+    first: int,
+    end: int,
+    heads: Mapping[Action, tuple[bytes, bytes, bytes]],
+    identity: Callable[[bytes], bytes],
+    most: int,
+) -> tuple[list[bytes], int]: ...
+def messages(
+    records: list[Record],
+    first: int,
+    heads: Mapping[Action, bytes],
+    headers: Mapping[Action, list[tuple[str, bytes]]],
+    name: str,
+    most: int,
+) -> tuple[list[tuple[bytes, bytes, list[tuple[str, bytes]]]], int]: ...
 def change_log(
     records: list[Record], first: int, key: tuple[tuple[bytes, int], ...], most: int
 ) -> tuple[ChangeColumns | None, int]: ...

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The compiled twin of `record`, `spans.scan_row`, `page`, `matching`, `crc8`, `json_record` and `arrow_rows`.
+"""The compiled twin of `record`, `spans.scan_row`, `page`, `matching`, `crc8`, `json_record`, envelopes and `arrow_rows`.
 
 Theory of operation
 -------------------
@@ -15,6 +15,7 @@ Parts, one file each, compiled as one module so that the C compiler can inline a
     native/matching.pxi   the equal rows of two pages
     native/text.pxi       text that grows: numbers, base64, strings of JSON
     native/json.pxi       the JSON form of records
+    native/envelopes.pxi  CloudEvents and messages of Kafka
     native/blocks.pxi     columns that grow, in the layout of Arrow
     native/change_log.pxi records as columns of the change log
     native/typed.pxi      rows of a table as columns of given types
@@ -62,6 +63,7 @@ include "native/spans.pxi"
 include "native/matching.pxi"
 include "native/text.pxi"
 include "native/json.pxi"
+include "native/envelopes.pxi"
 include "native/blocks.pxi"
 include "native/change_log.pxi"
 include "native/typed.pxi"

@@ -17,7 +17,8 @@ from ots_tunnel.sinks.kafka.certificates import FileCertificates
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_about_login, verdict
 from ots_tunnel.sinks.kafka.login import FileLogin
 from ots_tunnel.sinks.kafka.login_refusals import LoginRefusals
-from ots_tunnel.sinks.kafka.producer import ReportingProducer, failure_of
+from ots_tunnel.sinks.kafka.producer import ReportingProducer
+from ots_tunnel.sinks.kafka.reports import failure_of
 from ots_tunnel.sinks.kafka.settings import producer_settings
 
 logger = logging.getLogger(__name__)

@@ -1,8 +1,11 @@
 """librdkafka's producer for coroutines.
 
-A thread waits for delivery reports and passes them to the event loop in bursts. It sleeps in librdkafka
-while any message is in flight, and on an event while none is. Nothing but `close` ends it: whatever fails in it breaks
-the producer, which then sends nothing more and reports every message as purged.
+A thread waits for delivery reports, keeps them with the `Reports` of their writers, and wakes these in bursts. It
+sleeps in librdkafka while any message is in flight, and on an event while none is. Nothing but `close` ends it:
+whatever fails in it breaks the producer, which then sends nothing more and reports every message as purged.
+
+A writer that goes on sending takes the reports itself (`attend`, `serve`), and the thread rests meanwhile. Otherwise
+both would take the interpreter's lock in turns, once for each report, which costs more than sending.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from confluent_kafka import KafkaException
 
 from ots_tunnel.sinks.kafka.failures import Failure
 from ots_tunnel.sinks.kafka.message import Message
+from ots_tunnel.sinks.kafka.reports import P, Reports, failure_of
 from ots_tunnel.threads import DaemonThreads
 from ots_tunnel.transport.foreign_sockets import limit_sockets
 
@@ -35,17 +39,6 @@ BROKER_PORT = 9092
 #: Seconds between two polls for librdkafka's own events, such as a lost broker, while no message is in flight.
 IDLE_POLL = 10.0
 
-#: Reports that one round of the event loop passes on.
-PASSED_AT_ONCE = 1000
-
-#: Called with the failure of a message; with None when it is stored on all replicas that are in sync.
-OnReport = Callable[[Failure | None], None]
-
-
-def failure_of(error: Any, *, by_client: bool = False) -> Failure:
-    """The failure that a KafkaError reports."""
-    return Failure(error.name(), error.str(), error.fatal(), by_client)
-
 
 class ReportingProducer:
     """One producer, used on the event loop.
@@ -59,9 +52,12 @@ class ReportingProducer:
         self._topic = topic
         self._loop = asyncio.get_running_loop()
         self._on_error = on_error
-        self._reports: deque[tuple[OnReport, Failure | None]] = deque()
-        #: Whether the event loop will pass reports on in its next round.
-        self._is_passing = False
+        #: Writers that go on sending.
+        self._senders: set[Reports[Any]] = set()
+        #: Those who have new reports and are not woken yet.
+        self._announced: deque[Reports[Any]] = deque()
+        #: Whether the event loop will wake them in its next round.
+        self._is_waking = False
         self._room: list[asyncio.Future[None]] = []
         self._work = threading.Event()
         self._calls = 0
@@ -85,24 +81,38 @@ class ReportingProducer:
     def __repr__(self) -> str:
         return f"ReportingProducer({self._topic})"
 
-    def produce(self, message: Message, on_report: OnReport) -> None:
-        """Queue a message; `on_report` is called on the event loop, later.
+    def produce(self, message: Message, parcel: P, reports: Reports[P]) -> None:
+        """Queue a message; later, `reports` gets the failure of the parcel, None when all replicas in sync have it.
 
         Raises:
             BufferError: the queue is full; `room` waits for room.
             KafkaException: the message is refused before it is queued.
         """
+        key, value, headers = message
         try:
             self._producer.produce(
-                self._topic,
-                message.value,
-                message.key,
-                headers=message.headers,
-                on_delivery=partial(self._keep_report, on_report),
+                self._topic, value, key, headers=headers, on_delivery=partial(self._keep_report, reports, parcel)
             )
         finally:  # also where a broken producer refuses it: the thread learns the reason
-            if not self._work.is_set():
+            if not self._senders and not self._work.is_set():
                 self._work.set()
+
+    def attend(self, writer: Reports[Any]) -> None:
+        """A writer goes on sending, and calls `serve` after each portion until it calls `leave`."""
+        if not self._senders:
+            self._work.set()  # the thread looks after the connections meanwhile
+        self._senders.add(writer)
+
+    def serve(self) -> None:
+        """Take the reports that have come."""
+        self._guarded(partial(self._producer.poll, 0))
+        self._wake_writers()
+
+    def leave(self, writer: Reports[Any]) -> None:
+        """A writer sends no more for now: the thread waits for the reports again."""
+        self._senders.discard(writer)
+        if not self._senders:
+            self._work.set()
 
     async def room(self) -> None:
         """Wait until messages have left the queue."""
@@ -143,9 +153,7 @@ class ReportingProducer:
         self._stopping = True
         self._work.set()
         await self._threads.run(self._thread.join)
-        while self._reports:
-            self._pass_reports()
-            await asyncio.sleep(0)
+        self._wake_writers()
 
     def _serve(self) -> None:
         while not self._stopping:
@@ -153,7 +161,7 @@ class ReportingProducer:
         give_up_at = time.monotonic() + self._give_up
         while len(self._producer) and time.monotonic() < give_up_at:
             self._guarded(partial(self._producer.poll, POLL))
-        self._call_loop(self._pass_reports)  # `close` may have been cancelled, but other channels wait for them
+        self._call_loop(self._wake_writers)  # `close` may have been cancelled, but other channels wait for them
         self._producer = None  # takes its connections down, which takes time
 
     def _guarded(self, call: Callable[[], object]) -> None:
@@ -173,16 +181,16 @@ class ReportingProducer:
         self._call_loop(partial(self._on_error, failure))
 
     def _wait_and_poll(self) -> None:
-        if self._is_idle():
+        if self._may_rest():
             self._work.clear()
-            # A message from before that line is seen here; one from after it sets the event.
-            if self._is_idle():
-                self._work.wait(IDLE_POLL)
+            # What happened before that line is seen here; what happens after it sets the event.
+            if self._may_rest():
+                self._work.wait(LOOK_EVERY if self._senders else IDLE_POLL)
         self._limit_sockets()
-        self._producer.poll(0 if self._is_idle() else POLL)
-        if self._reports and not self._is_passing:
-            self._is_passing = True
-            self._call_loop(self._pass_reports)
+        self._producer.poll(0 if self._may_rest() else POLL)
+        if self._announced and not self._is_waking:
+            self._is_waking = True
+            self._call_loop(self._wake_writers)
 
     def _limit_sockets(self) -> None:
         """Let no message leave after the client has given it up, which librdkafka has no setting for."""
@@ -191,11 +199,16 @@ class ReportingProducer:
             self._looked_at = now
             self.limited = limit_sockets(self._ports, self._give_up)
 
-    def _is_idle(self) -> bool:
-        return not (self._stopping or self._calls or len(self._producer))
+    def _may_rest(self) -> bool:
+        if self._stopping or self._calls:
+            return False
+        return bool(self._senders) or not len(self._producer)
 
-    def _keep_report(self, on_report: OnReport, error: Any, _message: Any) -> None:
-        self._reports.append((on_report, None if error is None else failure_of(error)))
+    def _keep_report(self, reports: Reports[P], parcel: P, error: Any, _message: Any) -> None:
+        reports.kept.append((parcel, None if error is None else failure_of(error)))
+        if not reports.is_announced:
+            reports.is_announced = True
+            self._announced.append(reports)
 
     def _report_error(self, error: Any) -> None:
         self._call_loop(partial(self._on_error, failure_of(error)))
@@ -206,14 +219,10 @@ class ReportingProducer:
         except RuntimeError:  # the loop was closed first: no caller is left
             self._stopping = True
 
-    def _pass_reports(self) -> None:
-        self._is_passing = False  # first: the thread passes on what it adds from now on
-        for _ in range(min(len(self._reports), PASSED_AT_ONCE)):
-            on_report, failure = self._reports.popleft()
-            on_report(failure)
-        if self._reports and not self._is_passing:
-            self._is_passing = True
-            self._loop.call_soon(self._pass_reports)
+    def _wake_writers(self) -> None:
+        self._is_waking = False  # first: the thread has those woken whom it announces from now on
+        while self._announced:
+            self._announced.popleft().wake()
         waiting, self._room = self._room, []
         for future in waiting:
             if not future.done():

@@ -17,40 +17,47 @@ shipment is stuck. After `resume`, `portion` is (a); when a is confirmed, `porti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.feed import Feed
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_about_one_record, verdict
-from ots_tunnel.sinks.slices import Turns
+from ots_tunnel.sinks.slice_feed import SliceFeed
+from ots_tunnel.sinks.slices import SLICE_RECORDS, Turns
 
-#: The most that is handed out at a time; the event loop runs in between.
-PORTION = Limits(max_rows=100, max_bytes=1 << 20)
+#: The most that is handed out at a time, about two milliseconds of work; the event loop runs in between.
+PORTION = Limits(max_rows=250, max_bytes=1 << 20)
+#: Bytes of the records that become parcels at a time, which costs nothing per byte; it bounds what is ready at once.
+PARCELS_BYTES = 262_144
 
 
 @dataclass(slots=True, eq=False)
 class Parcel:
-    """One record on its way into the topic."""
+    """One record on its way into the topic.
+
+    Args:
+        key: identity of the row.
+        size: bytes of the record as it came.
+        alone: no other message may be in its request.
+    """
 
     record: Record = field(repr=False)
-    #: No other message may be in its request.
+    key: bytes = field(repr=False)
+    size: int
     alone: bool = False
 
-    @property
-    def key(self) -> bytes:
-        """Identity of the row."""
-        return self.record.key
 
-    @property
-    def size(self) -> int:
-        """Bytes of the record as it came."""
-        return self.record.size
-
-
-def _parcels_of(record: Record) -> tuple[Parcel]:
-    return (Parcel(record),)
+def _parcels(records: list[Record], first: int) -> list[Parcel]:
+    made: list[Parcel] = []
+    size = 0
+    for record in records[first : first + SLICE_RECORDS]:
+        parcel = Parcel(record, record.key, record.size)
+        made.append(parcel)
+        size += parcel.size
+        if size >= PARCELS_BYTES:
+            break
+    return made
 
 
 class Shipment:
@@ -63,7 +70,7 @@ class Shipment:
 
     def __init__(self, records: Iterable[Record], turns: Turns | None = None) -> None:
         self._grouping: Grouping[Parcel] = Grouping(PORTION)
-        self._feed: Feed[Parcel] = Feed(records, _parcels_of, self._grouping, PORTION, turns or Turns())
+        self._feed: SliceFeed[Parcel] = SliceFeed(records, _parcels, self._grouping, PORTION, turns or Turns())
         self._under_way = 0
         self._failed: list[Parcel] = []
         self._again: list[Parcel] = []
@@ -84,6 +91,11 @@ class Shipment:
         """Whether a parcel failed or was refused and no parcel is under way."""
         return self._under_way == 0 and bool(self._failed or self.refused)
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether another portion may follow without a report."""
+        return bool(self._again) or self._grouping.ready_rows > 0 or not self._feed.is_empty
+
     async def fill(self) -> None:
         """Take as many records of the batch as the next portion needs.
 
@@ -101,10 +113,10 @@ class Shipment:
         self._under_way += len(portion)
         return portion
 
-    def confirmed(self, parcel: Parcel) -> None:
-        """Take that a parcel is stored."""
-        self._under_way -= 1
-        self._grouping.settle((parcel,))
+    def confirmed(self, parcels: Collection[Parcel]) -> None:
+        """Take that parcels are stored."""
+        self._under_way -= len(parcels)
+        self._grouping.settle(parcels)
 
     def failed(self, parcel: Parcel, failure: Failure) -> None:
         """Take that a parcel is not stored, or not known to be."""

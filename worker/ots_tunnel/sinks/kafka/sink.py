@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from confluent_kafka import KafkaException
-
 from ots_tunnel.config import KafkaSinkConfig, RetryConfig, WorkerConfig
 from ots_tunnel.errors import MAX_REFUSED_KEYS, SinkError, SinkRejected
 from ots_tunnel.fence import Guard, RequestFence
@@ -18,7 +16,7 @@ from ots_tunnel.sinks.contact import Tries, Writes
 from ots_tunnel.sinks.kafka.connections import Connections
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_in_doubt, verdict
 from ots_tunnel.sinks.kafka.message import Messages, Origin
-from ots_tunnel.sinks.kafka.producer import failure_of
+from ots_tunnel.sinks.kafka.sending import Sending
 from ots_tunnel.sinks.kafka.shipment import Parcel, Shipment
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.retries import write_backoff
@@ -27,12 +25,6 @@ from ots_tunnel.sinks.tally import Tally
 
 #: Checks of the topic within the first pause between tries: the start of the sink waits for the answer.
 CHECKS_PER_PAUSE = 10
-
-#: Reports that one round of the event loop takes, out of tens of thousands: a few milliseconds of work.
-REPORTS_AT_ONCE = 500
-
-#: Delivery reports: the failure is None for a parcel that is stored.
-Reports = asyncio.Queue[tuple[Parcel, Failure | None]]
 
 
 class KafkaSink(Immediate):
@@ -111,31 +103,34 @@ class KafkaSink(Immediate):
             await self._ship(batch, guard, tries)
 
     async def _ship(self, batch: Batch, guard: Guard, tries: Tries) -> None:
-        shipment, reports, attempt = Shipment(batch.records, self._turns), Reports(), 0
-        messages = Messages(self._origin, batch.channel_id, batch.channel_type)
         fence = RequestFence(guard, self._deadline)
+        messages = Messages(self._origin, batch.channel_id, batch.channel_type)
+        sending = Sending(self._connections, messages, fence)
+        shipment, attempt = Shipment(batch.records, self._turns), 0
         await shipment.fill()
-        while not shipment.is_done:
-            portion = shipment.portion()
-            for parcel in portion:
-                await self._send(parcel, messages, fence, reports)
-            is_stored = False
-            if not portion and (is_stored := self._settle(shipment, *await reports.get())):
-                attempt = 0
-            for _ in range(min(reports.qsize(), REPORTS_AT_ONCE)):
-                is_stored |= self._settle(shipment, *reports.get_nowait())
-            if is_stored:
-                self._writes.confirmed()
-                tries.advanced()
-            await self._turns.next()
-            if shipment.is_stuck:
-                if batch.on_refused is not None:
-                    self._tolerate(shipment, batch.on_refused)
-                self._raise_refusal(shipment)
-                if shipment.failures:
-                    await self._recover(shipment, attempt, fence, tries)
-                    attempt += 1
-            await shipment.fill()
+        try:
+            while not shipment.is_done:
+                portion = shipment.portion()
+                if portion:
+                    await sending.send(portion, goes_on=shipment.goes_on)
+                reported = await sending.reported(wait=not portion)
+                if not portion and reported[0][1] is None:
+                    attempt = 0
+                if self._settle(shipment, reported):
+                    self._writes.confirmed()
+                    tries.advanced()
+                await self._turns.next()
+                if shipment.is_stuck:
+                    sending.rest()
+                    if batch.on_refused is not None:
+                        self._tolerate(shipment, batch.on_refused)
+                    self._raise_refusal(shipment)
+                    if shipment.failures:
+                        await self._recover(shipment, attempt, fence, tries)
+                        attempt += 1
+                await shipment.fill()
+        finally:
+            sending.rest()
 
     async def close(self) -> None:
         """Drop what was abandoned, and disconnect."""
@@ -149,25 +144,18 @@ class KafkaSink(Immediate):
         """See `Channels.contact`."""
         return self._writes.contact
 
-    async def _send(self, parcel: Parcel, messages: Messages, guard: Guard, reports: Reports) -> None:
-        message = messages.of(parcel.record)
-        while True:
-            producer = await self._connections.ready(alone=parcel.alone)
-            guard.check()
-            try:
-                return producer.produce(message, lambda failure: reports.put_nowait((parcel, failure)))
-            except BufferError:
-                await producer.room()
-            except KafkaException as error:
-                return reports.put_nowait((parcel, failure_of(error.args[0], by_client=True)))
-
-    def _settle(self, shipment: Shipment, parcel: Parcel, failure: Failure | None) -> bool:
-        if failure is None:
-            self._connections.login_refusals.forget()
-            shipment.confirmed(parcel)
-        else:
-            shipment.failed(parcel, self._connections.login_refusals.last or failure)
-        return failure is None
+    def _settle(self, shipment: Shipment, reported: list[tuple[Parcel, Failure | None]]) -> bool:
+        """Take what became of parcels; whether any is stored."""
+        stored: list[Parcel] = []
+        for parcel, failure in reported:
+            if failure is None:
+                stored.append(parcel)
+                if len(stored) == 1:
+                    self._connections.login_refusals.forget()
+            else:
+                shipment.failed(parcel, self._connections.login_refusals.last or failure)
+        shipment.confirmed(stored)
+        return bool(stored)
 
     def _tolerate(self, shipment: Shipment, on_refused: OnRefused) -> None:
         for parcel, failure in shipment.dismiss():

@@ -69,19 +69,48 @@ cdef int _append_cell(Text* text, const Cell* cell) except -1:
     return _append(text, b"}", 1)
 
 
-cdef int _append_sequence(Text* text, const byte* tail) except -1:
-    cdef int epoch, index
-    cdef long long timestamp_us
-    memcpy(&epoch, tail + EPOCH_AT, 4)
-    memcpy(&timestamp_us, tail + TIMESTAMP_AT, 8)
-    memcpy(&index, tail + ROW_INDEX_AT, 4)
-    _append(text, b"[", 1)
-    _append_number(text, epoch)
-    _append(text, b",", 1)
-    _append_number(text, timestamp_us)
-    _append(text, b",", 1)
-    _append_number(text, index)
-    return _append(text, b"]", 1)
+cdef struct Layout:
+    # A row before it is written: where its parts lie, and its sequence.
+    const byte* data
+    Py_ssize_t size
+    # Behind the key.
+    Py_ssize_t key_end
+    # Where the cells have to end.
+    Py_ssize_t tail
+    bint has_sequence
+    int epoch
+    long long timestamp_us
+    int row_index
+
+
+cdef bint _lay_out(Record record, Layout* row) noexcept:
+    """Whether the key is well-formed, which is told from the rest then.
+
+    A sequence is found by its place at the end, and believed once the cells have proven to end before it.
+    """
+    cdef const byte* tail
+    row.data = record._data()
+    row.size = record._size
+    row.key_end = _scan_key(row.data, row.size)
+    if row.key_end < 0:
+        return False
+    row.has_sequence = row.size - row.key_end >= TAIL_BYTES and _ends_in_sequence(row.data, row.size)
+    row.tail = row.size - (TAIL_BYTES if row.has_sequence else CHECKSUM_BYTES)
+    if row.has_sequence:
+        tail = row.data + row.tail
+        memcpy(&row.epoch, tail + EPOCH_AT, 4)
+        memcpy(&row.timestamp_us, tail + TIMESTAMP_AT, 8)
+        memcpy(&row.row_index, tail + ROW_INDEX_AT, 4)
+    return True
+
+
+cdef int _append_sequence(Text* text, const Layout* row, const char* between) except -1:
+    """Epoch, microseconds and row index, with one character between two of them."""
+    _append_number(text, row.epoch)
+    _append(text, between, 1)
+    _append_number(text, row.timestamp_us)
+    _append(text, between, 1)
+    return _append_number(text, row.row_index)
 
 
 cdef bint _is_named_before(const byte* data, Py_ssize_t until, const Cell* cell) noexcept nogil:
@@ -120,28 +149,25 @@ cdef int _append_key(Text* text, const byte* data, Py_ssize_t end, byte* crc) ex
     return _append(text, b"}", 1)
 
 
-cdef int _append_record(Text* text, Record record, bytes head) except -1:
-    """One record; UNDECIDED where only the reference can decide, with a part of it written."""
-    cdef const byte* data = record._data()
-    cdef Py_ssize_t size = record._size, end = _scan_key(data, size), at, tail, sequence_at
-    cdef byte crc = 0
+cdef int _append_head(Text* text, const Layout* row, bytes head) except -1:
+    """The members before the key's value."""
+    _append(text, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
+    if row.has_sequence:
+        _append(text, b"[", 1)
+        _append_sequence(text, row, b",")
+        _append(text, b"]", 1)
+    else:
+        _append(text, b"null", 4)
+    return _append(text, b',"key":', 7)
+
+
+cdef int _append_columns(Text* text, const Layout* row, byte crc) except -1:
+    """What follows the key's value; `crc` is that over the checksums of the key's cells. The row is verified to its end."""
+    cdef const byte* data = row.data
+    cdef Py_ssize_t at = row.key_end, size = row.size
     cdef Cell cell
     cdef bint is_first = True
-    if end < 0:
-        return UNDECIDED
-    _append(text, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
-    # the sequence is found by its place at the end, and believed once the row has proven to end there
-    if size - end >= TAIL_BYTES and _ends_in_sequence(data, size):
-        sequence_at = size - TAIL_BYTES
-        _append_sequence(text, data + sequence_at)
-    else:
-        sequence_at = size - CHECKSUM_BYTES
-        _append(text, b"null", 4)
-    _append(text, b',"key":', 7)
-    if _append_key(text, data, end, &crc):
-        return UNDECIDED
     _append(text, b',"columns":[', 12)
-    at = end
     if data[at] == ROW_DATA:
         at += 1
         while at < size and data[at] == CELL:
@@ -156,10 +182,21 @@ cdef int _append_record(Text* text, Record record, bytes head) except -1:
                 return UNDECIDED
         if is_first:
             return UNDECIDED
-    tail = _row_end(data, at, size, crc)
-    if tail != sequence_at:
+    if _row_end(data, at, size, crc) != row.tail:
         return UNDECIDED
     return _append(text, b"]}", 2)
+
+
+cdef int _append_record(Text* text, Record record, bytes head) except -1:
+    """One record; UNDECIDED where only the reference can decide, with a part of it written."""
+    cdef Layout row
+    cdef byte crc = 0
+    if not _lay_out(record, &row):
+        return UNDECIDED
+    _append_head(text, &row, head)
+    if _append_key(text, row.data, row.key_end, &crc):
+        return UNDECIDED
+    return _append_columns(text, &row, crc)
 
 
 def json_lines(list records not None, Py_ssize_t first, dict heads not None, Py_ssize_t most):

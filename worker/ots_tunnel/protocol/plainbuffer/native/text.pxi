@@ -15,6 +15,10 @@ cdef enum:
     NUMBER_CHARACTERS = 20
 
 cdef const char* DIGITS = b"0123456789abcdef"
+cdef const char* PAIRS = (
+    b"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+    b"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
+)
 cdef const char* BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
@@ -52,12 +56,16 @@ cdef int _append_number(Text* text, long long number) except -1:
     cdef Py_ssize_t at = NUMBER_CHARACTERS
     # the smallest number has no positive counterpart among those with a sign
     cdef unsigned long long rest = <unsigned long long>number if number >= 0 else 0 - <unsigned long long>number
-    while True:
+    while rest >= 100:
+        at -= 2
+        memcpy(&digits[at], PAIRS + 2 * (rest % 100), 2)
+        rest //= 100
+    if rest >= 10:
+        at -= 2
+        memcpy(&digits[at], PAIRS + 2 * rest, 2)
+    else:
         at -= 1
-        digits[at] = 48 + rest % 10
-        rest //= 10
-        if rest == 0:
-            break
+        digits[at] = 48 + rest
     if number < 0:
         at -= 1
         digits[at] = 45
