@@ -20,7 +20,8 @@ from ots_tunnel.sinks.files.first_key import first_key
 from ots_tunnel.sinks.files.format import FileFormat
 from ots_tunnel.sinks.files.held_rows import MOST_BATCHES
 from ots_tunnel.sinks.files.json_lines import JsonLines
-from ots_tunnel.sinks.files.parquet import HELD_BYTES, REPEATING, Parquet
+from ots_tunnel.sinks.files.parquet import HELD_BYTES, Parquet
+from ots_tunnel.sinks.files.row_form import REPEATING
 from ots_tunnel.sinks.json_bytes import json_lines
 
 KEY = (("name", "ü\n"), ("id", -5), ("raw", b"\x00\xff"))

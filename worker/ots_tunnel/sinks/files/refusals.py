@@ -1,0 +1,59 @@
+"""Records that typed files cannot take: found before anything of their page is in a file.
+
+A file that holds a part of a page cannot be published, and its earlier pages would be lost with it. So every page is
+looked through first. The compiled twin does so without a decoded value; what it suspects goes through the reference,
+which also verifies the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ots_tunnel.errors import MAX_REFUSED_KEYS, SinkRejected
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks.files.declared import Declared, as_declared, misfit_text
+from ots_tunnel.sinks.files.typed_cells import told
+from ots_tunnel.sinks.key_text import key_text
+
+#: Codes of refusals.
+WRONG_TYPE, UNKNOWN_COLUMN = "WrongType", "UnknownColumn"
+
+
+class Refusal(NamedTuple):
+    """A record that is refused for good, and why."""
+
+    record: Record
+    code: str
+    message: str
+
+
+def refusals(records: Sequence[Record], declared: Declared) -> list[Refusal]:
+    """The records that do not fit, in their order, each once.
+
+    Raises:
+        CodecError: a record is malformed.
+    """
+    return [refusal for record in records if (refusal := _refusal(record, declared)) is not None]
+
+
+def rejection(refused: Sequence[Refusal]) -> SinkRejected:
+    """The error that names the first refusal and the keys of at most `MAX_REFUSED_KEYS`."""
+    first = refused[0]
+    keys = tuple(key_text(each.record.key) for each in refused[:MAX_REFUSED_KEYS])
+    return SinkRejected(first.code, first.message, keys)
+
+
+def _refusal(record: Record, declared: Declared) -> Refusal | None:
+    cells = record.decode_columns()
+    if not declared.keeps_unknown:
+        for cell in cells:
+            if cell.name not in declared.types:
+                text = f"column {cell.name!r}: found, allowed are those of sink.files.columns, as unknownColumns says"
+                return Refusal(record, UNKNOWN_COLUMN, f"row {key_text(record.key)}: {text}")
+    for name, cell in told(cells).values.items():
+        kind = declared.types.get(name)
+        if kind is not None and cell.value is not None and as_declared(kind, cell.value) is None:
+            text = f"column {name!r}: {misfit_text(kind, cell.value)}"
+            return Refusal(record, WRONG_TYPE, f"row {key_text(record.key)}: {text}")
+    return None
