@@ -33,14 +33,14 @@ keys = st.tuples(st.tuples(st.just("name"), texts), st.tuples(st.just("id"), int
 _numbers = st.integers(-(2**53), 2**53) | st.sampled_from([2**53 + 1, 2**63 - 1])
 _values = {"i": int64, "d": st.floats(allow_nan=False) | _numbers, "b": st.booleans(), "s": texts, "y": blobs}
 _names = st.sampled_from([*_values, "other", "ö", ""])
-_versions = st.none() | st.integers(1, 3) | int64
-#: Attributes come several times, and every tenth value or so does not fit.
+_versions = st.none() | st.integers(1, 3)
+#: Attributes come several times, and a few values do not fit.
 cells = st.one_of(
-    _names.flatmap(lambda name: st.builds(Column, st.just(name), _values.get(name, texts), _versions)),
-    _names.flatmap(lambda name: st.builds(Column, st.just(name), _values.get(name, blobs), st.just(5))),
+    *(st.builds(Column, st.just(name), kind, _versions) for name, kind in _values.items()),
     st.builds(Column, _names, st.none(), st.none(), st.just(CellOp.DELETE_ALL_VERSIONS)),
     st.builds(Column, _names, st.none() | texts, _versions, st.sampled_from([*CellOp][1:])),
-    st.builds(Column, _names, int64 | texts, _versions),
+    st.builds(Column, st.sampled_from(["other", "ö", ""]), int64 | texts | st.booleans(), _versions),
+    st.builds(Column, _names, int64, _versions),
 )
 records = st.builds(
     lambda action, key, columns, delete, sequence: Record(
@@ -48,7 +48,7 @@ records = st.builds(
     ),
     st.sampled_from(Action),
     keys,
-    st.lists(cells, max_size=8),
+    st.lists(cells, max_size=6),
     st.booleans(),
     st.none() | sequences,
 )
@@ -91,7 +91,7 @@ def cells_of(row: Mapping[str, Any]) -> list[tuple[object, ...]]:
     return [*values, *((name, "DELETE_ALL_VERSIONS", None, None) for name in row["deleted"]), *rest]
 
 
-@given(st.lists(records, max_size=12))
+@given(st.lists(records, max_size=5))
 def test_no_cell_is_lost(some: list[Record]) -> None:
     kept = fitting(some)
     for record, row in zip(kept, found(kept).to_pylist(), strict=True):
@@ -107,7 +107,7 @@ def _comparable(cell: tuple[object, ...]) -> str:
     return repr((name, operation, float(value) if is_number else value, version))  # type: ignore[arg-type]
 
 
-@given(st.lists(records, min_size=1, max_size=20), st.integers(1, 2_000), st.sampled_from([DECLARED, STRICT]))
+@given(st.lists(records, min_size=1, max_size=8), st.integers(1, 2_000), st.sampled_from([DECLARED, STRICT]))
 def test_rows_are_those_of_the_reference(some: list[Record], most: int, declared: Declared) -> None:
     kept = fitting(some, declared)
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The compiled twin of `record`, `spans.scan_row`, `page`, `matching`, `crc8`, `json_record` and `arrow_rows`.
+"""The compiled twin of `record`, `spans.scan_row`, `page`, `matching`, `crc8`, `json_record`, `arrow_rows`, `typed_rows`.
 
 Theory of operation
 -------------------
@@ -18,6 +18,7 @@ Parts, one file each, compiled as one module so that the C compiler can inline a
     native/blocks.pxi     columns that grow, in the layout of Arrow
     native/change_log.pxi records as columns of the change log
     native/typed.pxi      rows of a table as columns of given types
+    native/typed_log.pxi  records as typed rows of the change log
 
 One rule: the twin accepts well-formed input and nothing else. Where a tag, a length, a checksum or a type is not what
 the grammar expects, it returns None, and the caller runs the Python reference on the same bytes. The reference then
@@ -65,3 +66,4 @@ include "native/json.pxi"
 include "native/blocks.pxi"
 include "native/change_log.pxi"
 include "native/typed.pxi"
+include "native/typed_log.pxi"

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ots_tunnel.config import FilesSinkConfig
 from ots_tunnel.model import Value
+from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.protocol.plainbuffer.tags import BLOB, BOOLEAN, DOUBLE, INTEGER, STRING
 
 #: Types that a document can name, which are the change log's, and the values of each.
 PYTHON_TYPES: Mapping[str, type] = {"integer": int, "double": float, "boolean": bool, "string": str, "binary": bytes}
+#: Found and allowed of an attribute without a column, where these are refused.
+UNKNOWN_TEXT = "found, allowed are those of sink.files.columns, as unknownColumns says"
+#: Tags of the wire of the types.
+_TAGS = {"integer": INTEGER, "double": DOUBLE, "boolean": BOOLEAN, "string": STRING, "binary": BLOB}
 _WORDS = {kind: word for word, kind in PYTHON_TYPES.items()}
 
 
@@ -31,6 +37,15 @@ class Declared:
         if config.columns is None:
             return None
         return cls({column.name: column.type for column in config.columns}, config.unknown_columns != "Error")
+
+    def unknown(self, cells: Sequence[Column]) -> str | None:
+        """The name of the first cell that has no column; None where all have one."""
+        return next((cell.name for cell in cells if cell.name not in self.types), None)
+
+    @property
+    def tags(self) -> tuple[tuple[bytes, int], ...]:
+        """Name and tag of each column, for the compiled twin."""
+        return tuple((name.encode(), _TAGS[kind]) for name, kind in self.types.items())
 
 
 def as_declared(kind: str, value: Value) -> Value | None:

@@ -7,12 +7,14 @@ which also verifies the record.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ots_tunnel.errors import MAX_REFUSED_KEYS, SinkRejected
+from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.files.declared import Declared, as_declared, misfit_text
+from ots_tunnel.sinks.files.change_columns import TWIN_BYTES
+from ots_tunnel.sinks.files.declared import UNKNOWN_TEXT, Declared, as_declared, misfit_text
 from ots_tunnel.sinks.files.typed_cells import told
 from ots_tunnel.sinks.key_text import key_text
 
@@ -34,7 +36,8 @@ def refusals(records: Sequence[Record], declared: Declared) -> list[Refusal]:
     Raises:
         CodecError: a record is malformed.
     """
-    return [refusal for record in records if (refusal := _refusal(record, declared)) is not None]
+    suspected = (_refusal(records[place], declared) for place in _suspects(records, declared))
+    return [refusal for refusal in suspected if refusal is not None]
 
 
 def rejection(refused: Sequence[Refusal]) -> SinkRejected:
@@ -44,13 +47,22 @@ def rejection(refused: Sequence[Refusal]) -> SinkRejected:
     return SinkRejected(first.code, first.message, keys)
 
 
+def _suspects(records: Sequence[Record], declared: Declared) -> Iterator[int]:
+    """Places of the records that may not fit; all of them where nothing was compiled."""
+    if native is None:
+        yield from range(len(records))
+        return
+    found, wanted, at = list(records), declared.tags, 0
+    while at < len(found):
+        places, at = native.suspects(found, at, wanted, declared.keeps_unknown, TWIN_BYTES)
+        yield from places
+
+
 def _refusal(record: Record, declared: Declared) -> Refusal | None:
     cells = record.decode_columns()
-    if not declared.keeps_unknown:
-        for cell in cells:
-            if cell.name not in declared.types:
-                text = f"column {cell.name!r}: found, allowed are those of sink.files.columns, as unknownColumns says"
-                return Refusal(record, UNKNOWN_COLUMN, f"row {key_text(record.key)}: {text}")
+    unknown = None if declared.keeps_unknown else declared.unknown(cells)
+    if unknown is not None:
+        return Refusal(record, UNKNOWN_COLUMN, f"row {key_text(record.key)}: column {unknown!r}: {UNKNOWN_TEXT}")
     for name, cell in told(cells).values.items():
         kind = declared.types.get(name)
         if kind is not None and cell.value is not None and as_declared(kind, cell.value) is None:

@@ -22,7 +22,7 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.model import ChannelId, PrimaryKey, Value
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.arrow_rows import CELL, VALUE, VALUE_TYPES, ArrowRows, schema_of, value_array
-from ots_tunnel.sinks.files.declared import Declared, as_declared, misfit_text
+from ots_tunnel.sinks.files.declared import UNKNOWN_TEXT, Declared, as_declared, misfit_text
 from ots_tunnel.sinks.files.typed_cells import told, versions_of
 
 NAMES = pa.list_(pa.string())
@@ -94,7 +94,11 @@ class TypedRows:
         Raises:
             CodecError: the record is malformed, or has a value that does not fit, which `refusals` lets no file have.
         """
-        deleted, values, rest = told(record.decode_columns())
+        cells = record.decode_columns()
+        unknown = None if self.declared.keeps_unknown else self.declared.unknown(cells)
+        if unknown is not None:
+            raise CodecError(f"column {unknown!r}: {UNKNOWN_TEXT}")
+        deleted, values, rest = told(cells)
         version, versions = versions_of(values)
         attributes: dict[str, Value] = {}
         others: list[tuple[str, Value]] = []
