@@ -28,6 +28,8 @@ TESTS = (
     "tests/unit/sinks/test_json_bytes.py",
     "tests/unit/sinks/test_envelopes.py",
     "tests/unit/sinks/files/test_change_columns.py",
+    "tests/unit/sinks/files/test_refusals.py",
+    "tests/unit/sinks/files/test_typed_columns.py",
     "tests/unit/spark/test_typed_columns.py",
 )
 BUILD = """

@@ -67,7 +67,7 @@ class Delivery(ApiModel):
     on_permanent_error: Literal["Fail", "Skip", "DeadLetter"] = "Fail"
     """Treatment of a record that the sink refuses permanently. Fail: the worker ends before it and is restarted; no
     record is dropped. Skip: it is counted and logged. DeadLetter: it is stored with the error in deadLetter. Skip and
-    DeadLetter are for the sinks tablestore, kafka and http, and can leave rows in part."""
+    DeadLetter are for the sinks tablestore, kafka and http, and for files with columns; they can leave rows in part."""
     dead_letter: DeadLetter | None = None
     """Place for refused records; needed with onPermanentError DeadLetter. A channel waits while the place does not
     accept them."""

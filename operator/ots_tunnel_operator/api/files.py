@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from ots_tunnel_operator.api.schema import ApiModel, immutable, rule, rules
+from ots_tunnel_operator.api.schema import ApiModel, immutable, list_map, rule, rules
 from ots_tunnel_operator.api.source import Credentials, Endpoint
 
 #: A folder or a bucket with a prefix, in ASCII without spaces.
@@ -60,6 +60,35 @@ class FileStore(ApiModel):
         return self.url.startswith("s3:")
 
 
+#: Columns that typed files have whatever is declared, as `ots_tunnel.config.files` has them; a test compares both.
+OWN_COLUMNS = ("action", "channel", "sequence", "key", "deleted", "others", "version", "versions", "cells")
+
+
+class FileColumn(ApiModel):
+    """A column of typed files: an attribute column of the table and the type of its values."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                f"!(self.name in {list(OWN_COLUMNS)})",
+                f"files.columns: {', '.join(OWN_COLUMNS)} are columns that the files have anyway: let "
+                "delivery.columns.rename give the column another name",
+                field=".name",
+                found="'found ' + self.name",
+            )
+        )
+    )
+
+    name: Annotated[str, Field(min_length=1, max_length=255)]
+    """Name of the attribute column, after delivery.columns.rename."""
+    type: Annotated[
+        Literal["integer", "double", "boolean", "string", "binary"],
+        Field(json_schema_extra=immutable("sink.files.columns[].type")),
+    ]
+    """Type of its values. An integer is also taken for a double that is equal to it. Immutable while the column is in
+    the list: finished files keep the former type."""
+
+
 class FilesSink(FileStore):
     """Files of changes, one folder per channel, named by the position of their first record."""
 
@@ -73,6 +102,23 @@ class FilesSink(FileStore):
                 field=".mode",
                 found="'found ' + self.mode",
             ),
+            rule(
+                "!has(self.columns) || self.format == 'Parquet'",
+                "files.columns is only for files.format Parquet",
+                field=".columns",
+                found="'found format ' + self.format",
+            ),
+            rule(
+                "!has(self.unknownColumns) || has(self.columns)",
+                "files.unknownColumns is only for files with files.columns: leave it out",
+                field=".unknownColumns",
+            ),
+            rule(
+                "has(self.columns) == has(oldSelf.columns)",
+                "sink.files.columns cannot be added or left out later, because the other files would have another "
+                "form: create another object instead",
+                field=".columns",
+            ),
         )
     )
 
@@ -83,6 +129,16 @@ class FilesSink(FileStore):
         "JsonLines"
     )
     """JsonLines: one JSON object per record. Parquet: the same records with one schema for every table. Immutable."""
+    columns: (
+        Annotated[tuple[FileColumn, ...], Field(min_length=1, max_length=128, json_schema_extra=list_map("name"))]
+        | None
+    ) = None
+    """Attribute columns that have a column of their own, for format Parquet; absent means that all cells of a record
+    are in one column. A record with a value of another type is refused, see delivery.onPermanentError. Columns may be
+    added later."""
+    unknown_columns: Literal["Map", "Error"] | None = None
+    """Treatment of attribute columns that columns does not name. Map, also where it is absent: they are in the column
+    `others`. Error: a record with one of them is refused."""
     # both words are values, because the rule on `mode` is not asked about a word that is none
     mode: Literal["ChangeLog", "Mirror"] = "ChangeLog"
     """What the files hold. ChangeLog: every record, in order per key, deletions included. Mirror, the present rows of

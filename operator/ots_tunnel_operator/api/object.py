@@ -103,6 +103,7 @@ _SPARK_USED = "(self.source.tunnel.type != 'Stream' && self.engine.baseData == '
 
 
 #: Sinks that can refuse one record and take the next, as `ots_tunnel.config.sinks` has them; a test compares both.
+#: So can `files` where it has columns.
 REFUSING_SINKS = ("tablestore", "kafka", "http")
 
 
@@ -173,9 +174,9 @@ class TunnelSpec(ApiModel):
             ),
             rule(
                 "self.delivery.onPermanentError == 'Fail' || "
-                + " || ".join(f"has(self.sink.{name})" for name in REFUSING_SINKS),
-                f"delivery.onPermanentError other than Fail is only for the sinks {listed(REFUSING_SINKS)}, which can "
-                "refuse a single record",
+                + " || ".join(f"has(self.sink.{name})" for name in (*REFUSING_SINKS, "files.columns")),
+                f"delivery.onPermanentError other than Fail is only for the sinks {listed(REFUSING_SINKS)}, and for "
+                "files with files.columns, which can refuse a single record",
                 field=".delivery.onPermanentError",
                 found=f"'found ' + self.delivery.onPermanentError + ' with sink ' + {sink_kind('self.sink')}",
             ),

@@ -49,12 +49,16 @@ def _table(table: TablestoreSink) -> dict[str, Any]:
 
 
 def _files(files: FilesSink) -> dict[str, Any]:
-    return store_section(files, "sink") | {
+    section = store_section(files, "sink") | {
         "format": files.format,
         "compression": files.compression,
         "maxFileBytes": files.max_file_bytes,
         "maxFileSeconds": files.max_file_seconds,
     }
+    if files.columns is not None:
+        section["columns"] = [{"name": column.name, "type": column.type} for column in files.columns]
+        section["unknownColumns"] = files.unknown_columns
+    return section
 
 
 def _kafka(kafka: KafkaSink) -> dict[str, Any]:

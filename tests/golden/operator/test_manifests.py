@@ -67,6 +67,18 @@ CASES: dict[str, dict[str, Any]] = {
             }
         }
     },
+    "typed-files": {
+        "sink": {
+            "files": {
+                "url": "s3://shop-changes/orders",
+                "credentials": {"secretRef": {"name": "store-keys"}},
+                "format": "Parquet",
+                "columns": [{"name": "price", "type": "double"}, {"name": "customer", "type": "string"}],
+                "unknownColumns": "Error",
+            }
+        },
+        "delivery__onPermanentError": "Skip",
+    },
     "kafka": {
         "sink": {
             "kafka": {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.sink_kit import HangConformance, RefusalConformance, RetryConformance, SinkConformance
-from tests.support.sinks.destinations import Bucket, Folder, Printed, TableDestination, WebService
+from tests.support.sinks.destinations import Bucket, Folder, Printed, TableDestination, TypedFolder, WebService
 from tests.support.sinks.program import Program
 from tests.support.sinks.s3_store import S3Store, s3_store
 
@@ -33,6 +33,12 @@ class TestFilesInAFolder(SinkConformance):
     @pytest.fixture
     def destination(self, tmp_path: Path, form: str) -> Folder:
         return Folder(tmp_path / "out", form)
+
+
+class TestTypedFilesInAFolder(SinkConformance, RefusalConformance):
+    @pytest.fixture
+    def destination(self, tmp_path: Path) -> TypedFolder:
+        return TypedFolder(tmp_path / "out")
 
 
 @pytest.fixture(scope="module")

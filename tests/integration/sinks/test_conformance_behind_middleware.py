@@ -9,7 +9,7 @@ import pytest
 
 from ots_tunnel.sinks.middleware import rate_limit
 from tests.support.sink_kit import Destination, HangConformance, NewSink, RetryConformance, SinkConformance
-from tests.support.sinks.destinations import Folder, Printed, TableDestination, WebService
+from tests.support.sinks.destinations import Folder, Printed, TableDestination, TypedFolder, WebService
 from tests.support.sinks.program import Program
 from tests.support.sinks.stacks import EVERY_STACK, SLICE_SECONDS, stacked
 
@@ -53,6 +53,13 @@ class TestFilesInAFolder(Behind, SinkConformance):
     @pytest.fixture
     def destination(self, tmp_path: Path, form: str) -> Folder:
         return Folder(tmp_path / "out", form)
+
+
+@EVERY_STACK
+class TestTypedFilesInAFolder(Behind, SinkConformance):
+    @pytest.fixture
+    def destination(self, tmp_path: Path) -> TypedFolder:
+        return TypedFolder(tmp_path / "out")
 
 
 @EVERY_STACK

@@ -38,6 +38,9 @@ SASL: dict[str, Any] = {"mechanism": "PLAIN", "secretRef": {"name": "login"}}
 KAFKA: dict[str, Any] = {"bootstrapServers": ["broker-1.shop:9092"], "topic": "orders"}
 HOOK: dict[str, Any] = {"url": "https://hooks.shop.example/orders?shop=1"}
 FILES: dict[str, Any] = {"sink": {"files": BUCKET}}
+PARQUET: dict[str, Any] = BUCKET | {"format": "Parquet"}
+PRICE: dict[str, Any] = {"name": "price", "type": "double"}
+TYPED: dict[str, Any] = PARQUET | {"columns": [PRICE]}
 START, END = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
 
 #: Every rule between fields: an accepted change, a refused change, and the field and text of the refusal.
@@ -130,6 +133,25 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "spec.sink.files.mode",
         "files.mode must be ChangeLog, because this release writes no mirror, the present rows of a table, to files: "
         "take sink.tablestore, or read the table in a Spark job of your own: found Mirror",
+    ),
+    "columns of lines": (
+        {"sink": {"files": TYPED | {"unknownColumns": "Error"}}},
+        {"sink": {"files": TYPED | {"format": "JsonLines"}}},
+        "spec.sink.files.columns",
+        "files.columns is only for files.format Parquet: found format JsonLines",
+    ),
+    "unknown columns without any that are known": (
+        {"sink": {"files": TYPED | {"unknownColumns": "Map"}}},
+        {"sink": {"files": PARQUET | {"unknownColumns": "Map"}}},
+        "spec.sink.files.unknownColumns",
+        "files.unknownColumns is only for files with files.columns: leave it out",
+    ),
+    "a column that the files have anyway": (
+        {"sink": {"files": PARQUET | {"columns": [{"name": "keys", "type": "string"}]}}},
+        {"sink": {"files": PARQUET | {"columns": [PRICE, {"name": "key", "type": "string"}]}}},
+        "spec.sink.files.columns[1].name",
+        "files.columns: action, channel, sequence, key, deleted, others, version, versions, cells are columns that the "
+        "files have anyway: let delivery.columns.rename give the column another name: found key",
     ),
     "a login without its protocol": (
         {"sink": {"kafka": KAFKA | {"securityProtocol": "SASL_SSL", "sasl": SASL}}},
@@ -227,8 +249,14 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         {"sink": {"http": HOOK}, "delivery": {"onPermanentError": "Skip"}},
         FILES | {"delivery": {"onPermanentError": "Skip"}},
         "spec.delivery.onPermanentError",
-        "delivery.onPermanentError other than Fail is only for the sinks tablestore, kafka or http, which can refuse a "
-        "single record: found Skip with sink files",
+        "delivery.onPermanentError other than Fail is only for the sinks tablestore, kafka or http, and for files with "
+        "files.columns, which can refuse a single record: found Skip with sink files",
+    ),
+    "files without columns": (
+        {"sink": {"files": TYPED}, "delivery": {"onPermanentError": "Skip"}},
+        {"sink": {"files": PARQUET}, "delivery": {"onPermanentError": "Skip"}},
+        "spec.delivery.onPermanentError",
+        "and for files with files.columns, which can refuse a single record: found Skip with sink files",
     ),
     "Spark copies whole rows": (
         SPARK | STREAM | {"delivery": {"columns": {"include": ["a"]}}},
@@ -373,6 +401,12 @@ FIELDS: dict[str, tuple[dict[str, Any], str]] = {
         {"sink": {"files": BUCKET | {"compression": "lz4"}}},
         'supported values: "none", "gzip", "zstd"',
     ),
+    "no column": ({"sink": {"files": PARQUET | {"columns": []}}}, "spec.sink.files.columns"),
+    "a column of files twice": ({"sink": {"files": PARQUET | {"columns": [PRICE, PRICE]}}}, "Duplicate value"),
+    "a type that no attribute has": (
+        {"sink": {"files": PARQUET | {"columns": [{"name": "price", "type": "float"}]}}},
+        'supported values: "integer", "double", "boolean", "string", "binary"',
+    ),
     "time without a zone": (
         STREAM | {"source__tunnel__stream": {"endTime": "2026-01-01T00:00:00"}},
         "spec.source.tunnel.stream.endTime",
@@ -406,6 +440,24 @@ IMMUTABLE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     ),
     "prefix": (FILES, {"sink__files__url": "s3://shop/other"}, "spec.sink.files.url", "sink.files.url is immutable"),
     "format": (FILES, {"sink__files__format": "Parquet"}, "spec.sink.files.format", "sink.files.format is immutable"),
+    "columns that appear": (
+        {"sink": {"files": PARQUET}},
+        {"sink__files__columns": [PRICE]},
+        "spec.sink.files.columns",
+        "sink.files.columns cannot be added or left out later",
+    ),
+    "columns that go": (
+        {"sink": {"files": TYPED}},
+        {"sink__files__columns": None},
+        "spec.sink.files.columns",
+        "sink.files.columns cannot be added or left out later",
+    ),
+    "the type of a column": (
+        {"sink": {"files": TYPED}},
+        {"sink__files__columns": [{"name": "n", "type": "integer"}, PRICE | {"type": "string"}]},
+        "spec.sink.files.columns[1].type",
+        "sink.files.columns[].type is immutable",
+    ),
     "topic": (
         {"sink": {"kafka": KAFKA}},
         {"sink__kafka__topic": "other"},

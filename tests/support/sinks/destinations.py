@@ -164,6 +164,19 @@ class Folder:
         return found
 
 
+class TypedFolder(Folder):
+    """A folder of typed files, in which the number of a change is an integer; `padding` has no column."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "Parquet")
+        self.section["files"]["columns"] = [{"name": "never", "type": "double"}, {"name": "n", "type": "integer"}]
+
+    def refused(self, key: int, number: int) -> Record:
+        """See `Choosy.refused`: the number is a text."""
+        sequence = SequenceInfo(0, 1_700_000_000_000_000 + number, key)
+        return Record(Action.PUT, encode_row((("id", key),), (Column("n", str(number)),), sequence=sequence))
+
+
 class Bucket:
     """A bucket of a store that speaks S3."""
 
@@ -266,6 +279,8 @@ def _of_row(body: bytes) -> Stored:
 
 
 def _of_arrow(row: Mapping[str, Any]) -> Stored:
+    if "n" in row:
+        return row["key"]["id"], row["n"]
     return row["key"]["id"], next(cell["value"]["integer"] for cell in row["cells"] if cell["name"] == "n")
 
 

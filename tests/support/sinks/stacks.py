@@ -18,7 +18,7 @@ from tests.support.sink_kit import Destination, NewSink, document_of
 #: What each member of `delivery` is here: rows per second, columns, refused records.
 PACE = {"rateLimit": {"rowsPerSecond": 1000}}
 TRANSFORM = {"columns": {"exclude": ["gone"], "rename": {"padding": "filler"}}}
-#: Members of the document's `sink` that refuse single records.
+#: Members of the document's `sink` that refuse single records, as `files` does with columns.
 REFUSING = {"tablestore", "http", "kafka"}
 POLICIES = ("Fail", "Skip", "DeadLetter")
 #: Seconds' worth of rows in a slice: ten records, so that pages are cut.
@@ -35,7 +35,7 @@ def stacked(destination: Destination, folder: Path, paced: bool, transformed: bo
     """
     dead = {"url": (folder / "dead").as_uri()}
     chosen: dict[str, Any] = {**(PACE if paced else {}), **(TRANSFORM if transformed else {})}
-    if not REFUSING & destination.section.keys():
+    if not REFUSING & destination.section.keys() and "columns" not in destination.section.get("files", {}):
         config = document_of(destination, folder, chosen)
         letters = FileStoreConfig.model_validate(dead)
         match policy:

@@ -147,6 +147,41 @@ def message(tmp_path: Path, path: str, value: object) -> str:
         ),
         (
             "sink.files",
+            {"url": "file:///data", "columns": [{"name": "price", "type": "double"}]},
+            "sink.files.columns: found with format JsonLines, allowed is Parquet with it",
+        ),
+        (
+            "sink.files",
+            {"url": "file:///data", "format": "Parquet", "unknownColumns": "Error"},
+            "sink.files.unknownColumns: found Error without columns, allowed is with them",
+        ),
+        (
+            "sink.files",
+            {"url": "file:///data", "format": "Parquet", "columns": []},
+            "sink.files.columns: found a list of 0, allowed is a list of 1 to 128: each a mapping with name, type",
+        ),
+        (
+            "sink.files",
+            {"url": "file:///data", "format": "Parquet", "columns": [{"name": "price", "type": "float"}]},
+            "sink.files.columns.0.type: found 'float', allowed is one of integer, double, boolean, string, binary",
+        ),
+        (
+            "sink.files",
+            {"url": "file:///data", "format": "Parquet", "columns": [{"name": "key", "type": "string"}]},
+            "sink.files.columns.0.name: found 'key', allowed is another name than action, channel, sequence, key, "
+            "deleted, others, version, versions, cells: delivery.columns.rename gives a column a new one",
+        ),
+        (
+            "sink.files",
+            {
+                "url": "file:///data",
+                "format": "Parquet",
+                "columns": [{"name": "n", "type": "integer"}, {"name": "n", "type": "double"}],
+            },
+            "sink.files.columns: found 'n' twice, allowed is every name once",
+        ),
+        (
+            "sink.files",
             {"url": "file:///data", "region": "x"},
             "sink.files.region: found with url 'file:///data', allowed is a url s3://bucket/prefix with it",
         ),

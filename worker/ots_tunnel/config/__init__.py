@@ -11,7 +11,7 @@ from ots_tunnel.config.base import ConfigModel, CredentialsConfig, InstanceConfi
 from ots_tunnel.config.client import ClientConfig, TunnelConfig
 from ots_tunnel.config.delivery import DeadLetterConfig, DeliveryConfig, RateLimitConfig, RetryConfig
 from ots_tunnel.config.document import HttpConfig, WorkerConfig, dump_config, load_config
-from ots_tunnel.config.files import FilesSinkConfig, FileStoreConfig
+from ots_tunnel.config.files import FileColumnConfig, FilesSinkConfig, FileStoreConfig
 from ots_tunnel.config.kafka import KafkaSaslConfig, KafkaSinkConfig
 from ots_tunnel.config.problems import describe
 from ots_tunnel.config.selection import BytesValue, ColumnsConfig, FilterConfig, KeyRangeConfig
@@ -33,6 +33,7 @@ __all__ = [
     "CredentialsConfig",
     "DeadLetterConfig",
     "DeliveryConfig",
+    "FileColumnConfig",
     "FileStoreConfig",
     "FilesSinkConfig",
     "FilterConfig",

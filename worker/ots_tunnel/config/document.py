@@ -38,12 +38,12 @@ class WorkerConfig(ConfigModel):
 
     @model_validator(mode="after")
     def _sink_can_refuse(self) -> Self:
-        policy, kind = self.delivery.on_permanent_error, self.sink.kind
-        if policy != "Fail" and kind not in REFUSING_SINKS:
+        policy = self.delivery.on_permanent_error
+        if policy != "Fail" and not self.sink.refuses_records:
             raise Contradiction(
                 "delivery.onPermanentError",
-                f"found {policy} with sink.{kind}, which refuses no single record: allowed is Fail, or one of the "
-                f"sinks {', '.join(REFUSING_SINKS)}",
+                f"found {policy} with sink.{self.sink.kind}, which refuses no single record: allowed is Fail, one of "
+                f"the sinks {', '.join(REFUSING_SINKS)}, or files with columns",
             )
         return self
 

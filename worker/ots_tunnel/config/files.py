@@ -52,11 +52,42 @@ class FileStoreConfig(ConfigModel):
         return self
 
 
+#: Columns that typed files have whatever the document declares (`ots_tunnel.sinks.files.typed_rows`).
+OWN_COLUMNS = ("action", "channel", "sequence", "key", "deleted", "others", "version", "versions", "cells")
+#: Columns that a document can declare; each takes its room in every row, also where it is null.
+MOST_COLUMNS = 128
+
+
+class FileColumnConfig(ConfigModel):
+    """A column of typed files: an attribute column of the table and the type of its values."""
+
+    name: Name
+    """Name of the attribute column, after `delivery.columns.rename`."""
+    type: Literal["integer", "double", "boolean", "string", "binary"]
+    """Type of its values. An integer is also taken for a double that is equal to it."""
+
+    @model_validator(mode="after")
+    def _is_no_own_column(self) -> Self:
+        if self.name in OWN_COLUMNS:
+            raise Contradiction(
+                "name",
+                f"found {self.name!r}, allowed is another name than {', '.join(OWN_COLUMNS)}: "
+                "delivery.columns.rename gives a column a new one",
+            )
+        return self
+
+
 class FilesSinkConfig(FileStoreConfig):
     """Files of changes, one folder per channel, named by their start position."""
 
     format: Literal["JsonLines", "Parquet"] = "JsonLines"
     """JsonLines: one object per record. Parquet: the same, typed."""
+    columns: Annotated[tuple[FileColumnConfig, ...], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
+    """Attribute columns that have a column of their own in Parquet; empty means that all cells of a record are in one
+    column. A record with a value of another type is refused, see `delivery.onPermanentError`."""
+    unknown_columns: Literal["Map", "Error"] | None = None
+    """Treatment of attribute columns that `columns` does not name. Map, also where it is empty: they are in the column
+    `others`. Error: a record with one of them is refused."""
     compression: Literal["none", "gzip", "zstd"] = "none"
     """Compression of the whole file (JsonLines) or of its pages (Parquet)."""
     max_file_bytes: int = Field(default=134_217_728, ge=65_536, le=5_368_709_120)
@@ -67,3 +98,15 @@ class FilesSinkConfig(FileStoreConfig):
     """Folder where files for a bucket are collected before publishing; empty means the system's temporary folder."""
 
     _only_for_buckets: ClassVar[tuple[str, ...]] = (*FileStoreConfig._only_for_buckets, "spoolDirectory")
+
+    @model_validator(mode="after")
+    def _columns_fit(self) -> Self:
+        if self.columns is not None and self.format != "Parquet":
+            raise Contradiction("columns", f"found with format {self.format}, allowed is Parquet with it")
+        if self.unknown_columns is not None and self.columns is None:
+            raise Contradiction("unknownColumns", f"found {self.unknown_columns} without columns, allowed is with them")
+        names = [column.name for column in self.columns or ()]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise Contradiction("columns", f"found {twice!r} twice, allowed is every name once")
+        return self

@@ -56,7 +56,7 @@ class HttpSinkConfig(ConfigModel):
     """Seconds a request may take; at most D of docs/architecture.md rule 4."""
 
 
-#: Members of `SinkConfig` whose sink can refuse one record and take the next.
+#: Members of `SinkConfig` whose sink can refuse one record and take the next; `files` can where it has columns.
 REFUSING_SINKS = ("tablestore", "http", "kafka")
 
 
@@ -86,6 +86,11 @@ class SinkConfig(ConfigModel):
     def kind(self) -> str:
         """Name of the member that is given."""
         return next(name for name in type(self).model_fields if getattr(self, name) is not None)
+
+    @property
+    def refuses_records(self) -> bool:
+        """Whether the sink can refuse one record and take the next."""
+        return self.kind in REFUSING_SINKS or (self.files is not None and self.files.columns is not None)
 
     @property
     def section(self) -> ConfigModel:

@@ -16,11 +16,13 @@ from ots_tunnel.model import Action, CellOp, ChannelId, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks.files.declared import Declared
 from ots_tunnel.sinks.files.first_key import first_key
 from ots_tunnel.sinks.files.format import FileFormat
 from ots_tunnel.sinks.files.held_rows import MOST_BATCHES
 from ots_tunnel.sinks.files.json_lines import JsonLines
-from ots_tunnel.sinks.files.parquet import HELD_BYTES, REPEATING, Parquet
+from ots_tunnel.sinks.files.parquet import HELD_BYTES, Parquet
+from ots_tunnel.sinks.files.row_form import REPEATING, TypedForm
 from ots_tunnel.sinks.json_bytes import json_lines
 
 KEY = (("name", "ü\n"), ("id", -5), ("raw", b"\x00\xff"))
@@ -33,6 +35,8 @@ CELLS = (
     Column("s", None, 4, CellOp.DELETE_ONE_VERSION),
     Column("t", None, None, CellOp.DELETE_ALL_VERSIONS),
 )
+TYPES = {"i": "integer", "d": "double", "b": "boolean", "s": "string", "y": "binary"}
+TYPED = TypedForm(Declared(TYPES))
 UPDATE = Record(Action.UPDATE, encode_row(KEY, CELLS, sequence=SequenceInfo(1, 2, 3)))
 BASE = Record(Action.PUT, encode_row(KEY, ()))
 
@@ -86,6 +90,48 @@ def test_a_change_in_parquet(tmp_path: Path) -> None:
     assert [cell["operation"] for cell in change["cells"]] == [cell.op.name for cell in CELLS]
     assert [cell["version"] for cell in change["cells"]] == [cell.timestamp_ms for cell in CELLS]
     assert (row["action"], row["sequence"], row["cells"]) == ("PUT", None, [])
+
+
+def test_a_change_in_typed_parquet(tmp_path: Path) -> None:
+    written(Parquet("zstd", TYPED), tmp_path / "f", UPDATE, BASE)
+
+    change, row = pq.read_table(tmp_path / "f").to_pylist()
+    assert (change["action"], change["key"]) == ("UPDATE", dict(KEY))
+    assert change["sequence"] == {"epoch": 1, "timestamp_us": 2, "row_index": 3}
+    # `s` is put and then loses a version, so all of it is left over
+    assert [change[name] for name in TYPES] == [2**62, -0.0, True, None, b"\x01"]
+    assert [(cell["name"], cell["operation"], cell["version"]) for cell in change["cells"]] == [
+        ("s", "PUT", 4),
+        ("s", "DELETE_ONE_VERSION", 4),
+    ]
+    assert (change["deleted"], change["others"]) == (["t"], [])
+    assert (change["version"], change["versions"]) == (1, [("d", 2), ("b", 3), ("y", 5)])
+    assert (row["action"], row["sequence"], row["version"]) == ("PUT", None, None)
+    assert [row[name] for name in (*TYPES, "deleted", "others", "versions", "cells")] == [None] * 5 + [[]] * 4
+
+
+def test_readers_skip_groups_by_the_bounds_of_typed_columns(tmp_path: Path) -> None:
+    written(Parquet(form=TYPED), tmp_path / "f", UPDATE, BASE)
+
+    group = pq.ParquetFile(tmp_path / "f").metadata.row_group(0)
+    columns = {found.path_in_schema: found for found in map(group.column, range(group.num_columns))}
+    assert (columns["i"].statistics.min, columns["i"].statistics.max) == (2**62, 2**62)
+    assert columns["s"].has_dictionary_page
+    assert not columns["cells.list.element.name"].statistics
+
+
+def test_rows_of_many_columns_are_held_in_bounds(tmp_path: Path) -> None:
+    """A row of 60 bytes takes 1 KB with 128 columns of numbers."""
+    form = Parquet(form=TypedForm(Declared({f"c{number}": "integer" for number in range(128)})))
+    records = [Record(Action.PUT, encode_row((("pk", n),), (Column("c7", n, 1),))) for n in range(10_000)]
+    writer = form.create(tmp_path / "f")
+    writer.write(records, ChannelId("c"))
+    assert form.held_bytes < HELD_BYTES
+    writer.close()
+
+    file = pq.ParquetFile(tmp_path / "f")
+    assert file.num_row_groups >= 4
+    assert file.read(["c7", "c8"]).to_pydict() == {"c7": [*range(10_000)], "c8": [None] * 10_000}
 
 
 def test_the_schema_does_not_depend_on_the_records(tmp_path: Path) -> None:
@@ -149,7 +195,10 @@ def test_bytes_of_an_abandoned_file_are_not_counted_any_more(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     "form",
-    [JsonLines(json_lines), JsonLines(json_lines, "gzip"), JsonLines(json_lines, "zstd"), Parquet(), Parquet("gzip")],
+    [
+        *(JsonLines(json_lines), JsonLines(json_lines, "gzip"), JsonLines(json_lines, "zstd")),
+        *(Parquet(), Parquet("gzip"), Parquet(form=TYPED)),
+    ],
 )
 def test_the_first_key_is_read_back(form: FileFormat[Record], tmp_path: Path) -> None:
     written(form, tmp_path / "f", UPDATE)

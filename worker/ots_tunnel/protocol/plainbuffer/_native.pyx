@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The compiled twin of `record`, `spans.scan_row`, `page`, `matching`, `crc8`, `json_record`, envelopes and `arrow_rows`.
+"""The compiled twin of the codec and of the forms that sinks and Spark write.
 
 Theory of operation
 -------------------
@@ -19,6 +19,7 @@ Parts, one file each, compiled as one module so that the C compiler can inline a
     native/blocks.pxi     columns that grow, in the layout of Arrow
     native/change_log.pxi records as columns of the change log
     native/typed.pxi      rows of a table as columns of given types
+    native/typed_log.pxi  records as typed rows of the change log
 
 One rule: the twin accepts well-formed input and nothing else. Where a tag, a length, a checksum or a type is not what
 the grammar expects, it returns None, and the caller runs the Python reference on the same bytes. The reference then
@@ -67,3 +68,4 @@ include "native/envelopes.pxi"
 include "native/blocks.pxi"
 include "native/change_log.pxi"
 include "native/typed.pxi"
+include "native/typed_log.pxi"

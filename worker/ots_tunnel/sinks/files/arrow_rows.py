@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import ChannelId, KeyValue, PrimaryKey
+from ots_tunnel.model import ChannelId, KeyValue, PrimaryKey, Value
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 
@@ -86,7 +86,15 @@ class ArrowRows:
         Raises:
             CodecError: the record is malformed.
         """
-        sequence, columns = record.sequence, record.decode_columns()
+        self.add_row(record, channel_id, record.decode_columns())
+
+    def add_row(self, record: Record, channel_id: ChannelId, cells: Sequence[Column]) -> None:
+        """Append a record with these of its cells.
+
+        Raises:
+            CodecError: the record is malformed.
+        """
+        sequence = record.sequence
         self.actions.append(record.action.name)
         self.channels.append(channel_id)
         self.sequences.append(
@@ -95,8 +103,8 @@ class ArrowRows:
             else {"epoch": sequence.epoch, "timestamp_us": sequence.timestamp_us, "row_index": sequence.row_index}
         )
         self.keys.append(record.primary_key)
-        self.cells.extend(columns)
-        self.cell_counts.append(len(columns))
+        self.cells.extend(cells)
+        self.cell_counts.append(len(cells))
         self.size += record.size
 
     def batch(self, schema: pa.Schema) -> pa.RecordBatch:
@@ -108,15 +116,23 @@ class ArrowRows:
         Raises:
             CodecError: a key has other columns than the schema.
         """
+        arrays = self.arrays(schema.field("key").type)
+        return pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
+
+    def arrays(self, key: pa.StructType) -> dict[str, pa.Array]:
+        """Return the array of each column.
+
+        Raises:
+            CodecError: a key has other columns than this type.
+        """
         offsets = pa.array(accumulate(self.cell_counts, initial=0), pa.int32())
-        columns = [
-            pa.array(self.actions, pa.string()),
-            pa.array(self.channels, pa.string()),
-            pa.array(self.sequences, SEQUENCE),
-            self._key_array(schema.field("key").type),
-            pa.ListArray.from_arrays(offsets, _cell_array(self.cells)),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+        return {
+            "action": pa.array(self.actions, pa.string()),
+            "channel": pa.array(self.channels, pa.string()),
+            "sequence": pa.array(self.sequences, SEQUENCE),
+            "key": self._key_array(key),
+            "cells": pa.ListArray.from_arrays(offsets, _cell_array(self.cells)),
+        }
 
     def _key_array(self, kind: pa.StructType) -> pa.Array:
         wanted = tuple(field.name for field in kind)
@@ -137,20 +153,26 @@ class ArrowRows:
         return pa.StructArray.from_arrays(members, fields=list(kind))
 
 
-def _cell_array(cells: Sequence[Column]) -> pa.Array:
-    kinds = [type(cell.value) for cell in cells]
+def value_array(values: Sequence[Value | None]) -> pa.Array:
+    """Values as structs; None becomes null."""
+    kinds = [type(value) for value in values]
     members: list[Any] = [
-        pa.array([cell.value if found is kind else None for cell, found in zip(cells, kinds, strict=True)], arrow)
+        pa.array([value if found is kind else None for value, found in zip(values, kinds, strict=True)], arrow)
         for kind, (_, arrow) in VALUE_TYPES.items()
     ]
-    empty = pa.array([cell.value is None for cell in cells], pa.bool_())
+    empty = pa.array([value is None for value in values], pa.bool_())
+    return pa.StructArray.from_arrays(members, fields=list(VALUE), mask=empty)
+
+
+def _cell_array(cells: Sequence[Column]) -> pa.Array:
+    kinds = [type(cell.value) for cell in cells]
     return pa.StructArray.from_arrays(
         [
             pa.array([cell.name for cell in cells], pa.string()),
             pa.array([cell.op.name for cell in cells], pa.string()),
             pa.array([VALUE_TYPES[kind][0] if kind in VALUE_TYPES else None for kind in kinds], pa.string()),
             pa.array([cell.timestamp_ms for cell in cells], pa.int64()),
-            pa.StructArray.from_arrays(members, fields=list(VALUE), mask=empty),
+            value_array([cell.value for cell in cells]),
         ],
         fields=list(CELL),
     )

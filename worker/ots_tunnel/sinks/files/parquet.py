@@ -1,4 +1,4 @@
-"""Changes as Parquet, in the rows of `arrow_rows`."""
+"""Changes as Parquet, in the rows of a `RowForm`."""
 
 from __future__ import annotations
 
@@ -13,25 +13,15 @@ import pyarrow.parquet as pq
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import ChannelId, PrimaryKey
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.files.arrow_rows import schema_of
-from ots_tunnel.sinks.files.change_columns import change_batches
 from ots_tunnel.sinks.files.format import FileWriter
 from ots_tunnel.sinks.files.held_rows import HeldRows
+from ots_tunnel.sinks.files.row_form import ChangeLogForm, RowForm
 from ots_tunnel.threads import DaemonThreads
 
 #: A row group is written when the rows held for it reach ROW_GROUP_BYTES, or those held for all files HELD_BYTES: held
 #: rows are not confirmed, and the worker's memory budget does not count them.
 ROW_GROUP_BYTES = 2_097_152
 HELD_BYTES = 6_291_456
-_CELL = "cells.list.element."
-#: Columns whose values repeat: each value is in the file once, and a row has its number. Numbers repeat too seldom.
-REPEATING = [
-    *("action", "channel"),
-    *(_CELL + name for name in ("name", "operation", "type", "version", "value.string")),
-]
-#: Columns, beside the key, whose smallest and largest value is in the file, so that readers can skip groups of rows.
-#: The values of all cells lie in one column: theirs say nothing.
-PRUNING = ["action", "sequence.epoch", "sequence.timestamp_us", "sequence.row_index"]
 #: Seconds for which the encoding thread waits for the next file: a new thread costs memory that Arrow does not return.
 ENCODER_IDLE_SECONDS = 3600.0
 
@@ -41,12 +31,14 @@ class Parquet:
 
     Args:
         compression: of pages: none, gzip or zstd.
+        form: what the rows are; None means the change log.
     """
 
     suffix = "parquet"
 
-    def __init__(self, compression: str = "none") -> None:
+    def __init__(self, compression: str = "none", form: RowForm | None = None) -> None:
         self._compression = compression.upper()
+        self._form = form or ChangeLogForm()
         self._shared = _Shared()
 
     @property
@@ -56,7 +48,7 @@ class Parquet:
 
     def create(self, path: Path) -> FileWriter[Record]:
         """See `FileFormat.create`."""
-        return _ParquetWriter(path, self._compression, self._shared)
+        return _ParquetWriter(path, self._compression, self._form, self._shared)
 
 
 def first_key_of_rows(file: IO[bytes]) -> PrimaryKey:
@@ -91,9 +83,10 @@ class _Shared:
 
 
 class _ParquetWriter:
-    def __init__(self, path: Path, compression: str, shared: _Shared) -> None:
+    def __init__(self, path: Path, compression: str, form: RowForm, shared: _Shared) -> None:
         self._path = path
         self._compression = compression
+        self._form = form
         self._writer: pq.ParquetWriter | None = None
         self._held = HeldRows()
         self._shared = shared
@@ -111,9 +104,9 @@ class _ParquetWriter:
     def _write(self, items: Sequence[Record], channel_id: ChannelId) -> None:
         self._shared.writers.add(self)
         if self._writer is None and items:
-            self._writer = self._begin(schema_of(items[0].primary_key))
+            self._writer = self._begin(self._form.schema(items[0].primary_key))
         if self._writer is not None:
-            for batch in change_batches(items, channel_id, self._writer.schema):
+            for batch in self._form.batches(items, channel_id, self._writer.schema):
                 self._hold(batch, self._writer)
 
     def _begin(self, schema: pa.Schema) -> pq.ParquetWriter:
@@ -122,8 +115,8 @@ class _ParquetWriter:
             self._path,
             schema,
             compression=self._compression,
-            use_dictionary=REPEATING,
-            write_statistics=[*PRUNING, *key],
+            use_dictionary=list(self._form.repeating()),
+            write_statistics=[*self._form.pruning(), *key],
         )
 
     def _close(self) -> None:

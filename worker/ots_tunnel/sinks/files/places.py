@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from ots_tunnel.config import FilesSinkConfig, FileStoreConfig
 from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks.files.declared import Declared
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.format import FileFormat
 from ots_tunnel.sinks.files.json_lines import JsonLines
@@ -42,6 +43,8 @@ def format_of(config: FilesSinkConfig) -> FileFormat[Record]:
     """Make the format that a section of the document names."""
     if config.format == "Parquet":
         from ots_tunnel.sinks.files.parquet import Parquet
+        from ots_tunnel.sinks.files.row_form import TypedForm
 
-        return Parquet(config.compression)
+        declared = Declared.of(config)
+        return Parquet(config.compression, None if declared is None else TypedForm(declared))
     return JsonLines(json_lines, config.compression)

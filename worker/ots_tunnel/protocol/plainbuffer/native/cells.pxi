@@ -105,7 +105,11 @@ cdef Py_ssize_t _scan_cell(const byte* data, Py_ssize_t at, Py_ssize_t end, Cell
 
 
 cdef inline bint _is_sound(const Cell* cell) noexcept nogil:
-    cdef byte crc = _crc(cell.name, cell.name_size, 0)
+    return _is_sound_behind(cell, _crc(cell.name, cell.name_size, 0))
+
+
+cdef inline bint _is_sound_behind(const Cell* cell, byte crc) noexcept nogil:
+    """Whether the checksum is right, from that of the name."""
     if cell.has_value:
         crc = _crc(cell.value, cell.value_size, crc)
     if cell.has_timestamp:

@@ -15,11 +15,23 @@ cdef struct Wanted:
     # Numbers, codes of booleans, or ends of texts.
     Text values
     Text data
+    # For typed rows of changes (`typed_log`). The checksum of the name; the name that followed this one last.
+    byte name_crc
+    Wanted* following
+    # The row that touched it last, counted from 1, and what it did there.
+    Py_ssize_t touched
+    bint is_put
+    bint has_version
+    long long version
 
 
 cdef struct Columns:
     Wanted* wanted
     Py_ssize_t count
+    # Names in `wanted`: those of the columns, then names that have none, and how many there can be. Behind them is an
+    # entry without a name, which is before the first name of a record.
+    Py_ssize_t names
+    Py_ssize_t room
     # Places in `wanted` by the hash of the name, -1 where there is none.
     int* slots
     Py_ssize_t mask
@@ -138,15 +150,32 @@ cdef Py_ssize_t _fill_row(Columns* columns, const byte* data, Py_ssize_t at, Py_
     return at + CHECKSUM_BYTES
 
 
-cdef bint _begin_columns(Columns* columns, tuple wanted) except -1:
-    """Empty columns of these names and types; False where a name is there twice."""
+cdef inline Wanted* _add_name(Columns* columns, const byte* name, Py_ssize_t size) noexcept nogil:
+    """A new name in the table; NULL where there is no room."""
+    cdef Py_ssize_t slot = _slot(name, size) & columns.mask
+    cdef Wanted* column
+    if columns.names == columns.room:
+        return NULL
+    column = &columns.wanted[columns.names]
+    column.name, column.name_size = name, size
+    column.name_crc = _crc(name, size, 0)
+    while columns.slots[slot] >= 0:
+        slot = (slot + 1) & columns.mask
+    columns.slots[slot] = <int>columns.names
+    columns.names += 1
+    return column
+
+
+cdef bint _begin_columns(Columns* columns, tuple wanted, Py_ssize_t others = 0) except -1:
+    """Empty columns of these names and types, and room for other names; False where a name is there twice."""
     cdef Py_ssize_t slots = SLOTS_EACH, index, slot
     cdef Wanted* column
     columns.count = len(wanted)
-    while slots < columns.count * SLOTS_EACH:
+    columns.room = columns.count + others
+    while slots < columns.room * SLOTS_EACH:
         slots *= 2
     columns.mask = slots - 1
-    columns.wanted = <Wanted*>PyMem_Calloc(columns.count + 1, sizeof(Wanted))
+    columns.wanted = <Wanted*>PyMem_Calloc(columns.room + 1, sizeof(Wanted))
     columns.slots = <int*>PyMem_Calloc(slots, sizeof(int))
     if columns.wanted is NULL or columns.slots is NULL:
         columns.count = 0
@@ -155,16 +184,10 @@ cdef bint _begin_columns(Columns* columns, tuple wanted) except -1:
         columns.slots[slot] = -1
     for index in range(columns.count):
         name, kind = wanted[index]
-        column = &columns.wanted[index]
-        column.name = <const byte*>PyBytes_AS_STRING(name)
-        column.name_size = PyBytes_GET_SIZE(name)
-        column.type = kind
-        if _wanted(columns, column.name, column.name_size) is not NULL:
+        if _wanted(columns, <const byte*>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name)) is not NULL:
             return False
-        slot = _slot(column.name, column.name_size) & columns.mask
-        while columns.slots[slot] >= 0:
-            slot = (slot + 1) & columns.mask
-        columns.slots[slot] = <int>index
+        column = _add_name(columns, <const byte*>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
+        column.type = kind
         if column.type == STRING or column.type == BLOB:
             _append_int32(&column.values, 0)
     return True
@@ -177,6 +200,16 @@ cdef tuple _column_blocks(Wanted* column):
     return present, values, _block_of(&column.data)
 
 
+cdef void _free_columns(Columns* columns) noexcept:
+    cdef Py_ssize_t index
+    for index in range(columns.count):
+        PyMem_Free(columns.wanted[index].present.data)
+        PyMem_Free(columns.wanted[index].values.data)
+        PyMem_Free(columns.wanted[index].data.data)
+    PyMem_Free(columns.wanted)
+    PyMem_Free(columns.slots)
+
+
 def typed_columns(bytes rows not None, tuple wanted not None):
     """Number of rows in a buffer with a header, and each wanted column; None where only the reference can decide.
 
@@ -184,7 +217,7 @@ def typed_columns(bytes rows not None, tuple wanted not None):
     """
     cdef const byte* data = <const byte*>PyBytes_AS_STRING(rows)
     cdef Py_ssize_t end = PyBytes_GET_SIZE(rows), at = HEADER_BYTES, index
-    cdef Columns columns = Columns(NULL, 0, NULL, 0, 0)
+    cdef Columns columns = Columns(NULL, 0, 0, 0, NULL, 0, 0)
     if end < HEADER_BYTES or data[0] != 0x75 or data[1] or data[2] or data[3]:
         return None
     try:
@@ -196,9 +229,4 @@ def typed_columns(bytes rows not None, tuple wanted not None):
                 return None
         return columns.rows, tuple([_column_blocks(&columns.wanted[index]) for index in range(columns.count)])
     finally:
-        for index in range(columns.count):
-            PyMem_Free(columns.wanted[index].present.data)
-            PyMem_Free(columns.wanted[index].values.data)
-            PyMem_Free(columns.wanted[index].data.data)
-        PyMem_Free(columns.wanted)
-        PyMem_Free(columns.slots)
+        _free_columns(&columns)
