@@ -33,7 +33,7 @@ from tests.kafka.broker import running_broker
 from tests.kafka.certificate import make_certificate
 from tests.kafka.topic import read_topic
 
-pytestmark = [pytest.mark.oracle, pytest.mark.long, pytest.mark.timeout(900), pytest.mark.lasts(120)]
+pytestmark = [pytest.mark.oracle, pytest.mark.long, pytest.mark.timeout(900), pytest.mark.lasts(20)]
 
 TABLE = "every_type"
 #: Whole milliseconds near the present, which the service asks for.
