@@ -78,6 +78,7 @@ plugin: setup ## Write kubectl ott as one archive, with a manifest for krew, int
 .PHONY: bench
 bench: setup ## Measure worker, emulator and operator; writes bench.json and the table of docs/performance.md
 	@$(RUN) python -m tests.bench
+	@$(RUN) python -m tests.bench.sinks
 	@$(RUN) python -m tests.bench.emulator
 	@$(RUN) python -m tests.bench.emulator_durable
 	@$(RUN) python -m tests.bench.pages

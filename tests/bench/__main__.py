@@ -22,7 +22,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ots_tunnel.protocol.plainbuffer.compiled import CODEC, native
+from ots_tunnel.protocol.plainbuffer.compiled import CODEC
 from tests.bench import hot_channel, idle, latency
 from tests.bench.bench_scene import CHANNELS, REQUEST_ROWS, bench_scene_on, record_bytes
 from tests.bench.consumers import Lab
@@ -31,9 +31,8 @@ from tests.bench.figures import Figure, Rounds, add_to_file
 from tests.bench.hot_channel import HotChannel
 from tests.bench.idle import Idle
 from tests.bench.latency import Latency
+from tests.bench.start import MachineUnfit, built, options_of, parser_of, say, two_cores
 from tests.bench.throughput import WORKS, Throughput
-from tests.support.programs.go_program import GoUnavailable
-from tests.support.programs.java_program import JavaUnavailable
 
 PROFILE_LINES = 25
 #: Divisor of all sizes under `--quick`.
@@ -51,45 +50,20 @@ NAMES = [*(work.name for work in WORKS), hot_channel.NAME, latency.NAME, idle.NA
 
 def main() -> int:
     """Measure, print, write the file."""
-    options = _options()
-    if native is None:
-        print("the compiled codec is missing: build the package on a machine with a compiler", file=sys.stderr)
-        return 2
-    cores = sorted(os.sched_getaffinity(0))
-    if len(cores) < 2:
-        print("two cores are needed: one for the emulator, one for the worker", file=sys.stderr)
-        return 2
+    parser = parser_of(__doc__, NAMES, minutes=25)
+    parser.add_argument("--profile", action="store_true", help="also print where our worker spends its time")
+    options = options_of(parser)
     try:
-        programs = Programs.build()
-    except (GoUnavailable, JavaUnavailable) as reason:
-        print(f"one of the vendor's workers cannot be built: {reason}", file=sys.stderr)
+        server_core, worker_core = two_cores()
+        programs = built(Programs.build)
+    except MachineUnfit as reason:
+        print(reason, file=sys.stderr)
         return 2
-    os.sched_setaffinity(0, cores[:1])
+    os.sched_setaffinity(0, (server_core,))
     began = time.monotonic()
-    figures, rounds = asyncio.run(_bench(options, programs, cores[0], cores[1]))
+    figures, rounds = asyncio.run(_bench(options, programs, server_core, worker_core))
     _print_table(figures, rounds, time.monotonic() - began)
     return 0
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--rounds", type=int, default=5, help="runs of each measurement; medians are shown (default 5)")
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=25,
-        help="no round begins that would end later (default 25); one round at least",
-    )
-    parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, help="what to measure (default all)")
-    parser.add_argument("--quick", action="store_true", help="one short round as a trial: its figures are not kept")
-    parser.add_argument("--profile", action="store_true", help="also print where our worker spends its time")
-    parser.add_argument("--output", type=Path, default=Path("bench.json"))
-    options = parser.parse_args()
-    if options.rounds < 1:
-        parser.error("--rounds: at least 1")
-    if options.quick:
-        options.rounds = 1
-    return options
 
 
 async def _bench(
@@ -110,8 +84,8 @@ async def _bench(
         async with bench_scene_on(server_core) as scene:
             lab = Lab(scene, programs, Path(folder), worker_core)
             works = tuple(work for work in WORKS if work.name in options.only)
-            throughput = Throughput(lab, works, SETTINGS, _say, QUICK if options.quick else 1)
-            hot = HotChannel(lab, HOT_LANES, _say)
+            throughput = Throughput(lab, works, SETTINGS, say, QUICK if options.quick else 1)
+            hot = HotChannel(lab, HOT_LANES, say)
             await throughput.prepare()
             if hot_channel.NAME in options.only:
                 await hot.prepare()
@@ -126,16 +100,12 @@ async def _bench(
                 keep(hot.figures())
             for name, watching in ((latency.NAME, Latency), (idle.NAME, Idle)):
                 if name in options.only:
-                    watch = watching(lab, rounds.begun, _say)
+                    watch = watching(lab, rounds.begun, say)
                     await watch.run()
                     keep(watch.figures())
             if options.profile:
                 await throughput.profile(PROFILE_LINES)
     return figures, rounds.begun
-
-
-def _say(text: str) -> None:
-    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
 def _print_table(figures: list[Figure], rounds: int, seconds: float) -> None:

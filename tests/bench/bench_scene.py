@@ -107,15 +107,24 @@ class BenchScene:
 
     async def create_table(self, name: str, channels: int = CHANNELS) -> None:
         """A table of `KEYS` rows with an empty change log, and with a partition for each channel of its tunnels."""
+        await self.create_empty(_schema(name), channels)
+        for changes in _requests():  # partitions appear with the rows
+            await self.write(name, changes)
+        await self.switch_stream_on(name)
+
+    async def create_empty(self, schema: TableSchema, channels: int) -> None:
+        """A table without rows, whose tunnels will have this number of channels."""
+        name = schema.name
         self._channels[name] = channels
         async with aiohttp.ClientSession() as session:
             document = {"instance": "demo", "table": name, "count": channels}
             async with session.post(f"{self.admin_url}/partitions", json=document) as answer:
                 answer.raise_for_status()
-        await self.admin.create(_schema(name))
-        for changes in _requests():  # partitions appear with the rows
-            await self.write(name, changes)
-        await self.client.create_tunnel(name, "switches-the-stream-on", TunnelType.Stream)
+        await self.admin.create(schema)
+
+    async def switch_stream_on(self, table: str) -> None:
+        """From now on the changes of a table are in its log."""
+        await self.client.create_tunnel(table, "switches-the-stream-on", TunnelType.Stream)
 
     async def create_source(self, name: str, marks: Iterable[int], channels: int = CHANNELS) -> None:
         """A table of `KEYS` rows whose log reaches every mark: numbers of changes at which a tunnel can end."""
@@ -126,9 +135,13 @@ class BenchScene:
                 changes = requests[written // REQUEST_ROWS % len(requests)][: mark - written]
                 await self.write(name, changes)
                 written += len(changes)
-            await asyncio.sleep(0.01)  # so that the end of a tunnel is between two changes
-            self._marks[name][mark] = time.time_ns()
-            await asyncio.sleep(0.01)
+            await self.mark(name, mark)
+
+    async def mark(self, table: str, rows: int) -> None:
+        """A tunnel can end here, where the log of a table has this number of changes."""
+        await asyncio.sleep(0.01)  # so that the end of a tunnel is between two changes
+        self._marks[table][rows] = time.time_ns()
+        await asyncio.sleep(0.01)
 
     async def create_copy(self, name: str) -> None:
         """An empty table for the rows of a source."""

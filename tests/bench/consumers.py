@@ -74,26 +74,40 @@ class Lab:
     folder: Path
     core: int
 
-    def consumer(self, contender: Contender, tunnel: Tunnel, job: Job, *, profile: Path | None = None) -> Consumer:
-        """A worker that is not started yet; cProfile writes to `profile`."""
+    def consumer(
+        self, contender: Contender, tunnel: Tunnel, job: Job, *, profile: Path | None = None, stdout: int | None = None
+    ) -> Consumer:
+        """A worker that is not started yet.
+
+        Args:
+            profile: file for cProfile.
+            stdout: file descriptor in the place of a file for its standard output.
+        """
         folder = self.folder / contender.name.lower()
         folder.mkdir(exist_ok=True)
         command = self.programs.command(contender, self.scene.endpoint, tunnel, job, folder)
         if profile is not None:
             command[1:2] = ["-m", "cProfile", "-o", str(profile), "-m"]
-        return Consumer(contender, ["taskset", "--cpu-list", str(self.core), *command], folder)
+        return Consumer(contender, ["taskset", "--cpu-list", str(self.core), *command], folder, stdout)
 
     async def measure(
-        self, contender: Contender, table: str, rows: int, job: Job, *, profile: Path | None = None
+        self,
+        contender: Contender,
+        table: str,
+        rows: int,
+        job: Job,
+        *,
+        profile: Path | None = None,
+        stdout: int | None = None,
     ) -> Report:
-        """Run a worker over the first `rows` changes of a table.
+        """Run a worker over the first `rows` changes of a table; see `consumer`.
 
         Raises:
             RuntimeError: the worker ended by itself, or did not see every row once.
         """
         tunnel = await self.scene.create_tunnel(table, rows)
         await self.scene.check_channels(tunnel)
-        with self.consumer(contender, tunnel, job, profile=profile) as consumer:
+        with self.consumer(contender, tunnel, job, profile=profile, stdout=stdout) as consumer:
             async with asyncio.timeout(DEADLINE):
                 while not await self.scene.is_finished(tunnel):
                     consumer.check()
@@ -125,12 +139,17 @@ COLUMNS = 8
 
 
 class Consumer:
-    """A worker process."""
+    """A worker process.
 
-    def __init__(self, contender: Contender, command: list[str], folder: Path) -> None:
+    Args:
+        stdout: file descriptor in the place of a file for its standard output.
+    """
+
+    def __init__(self, contender: Contender, command: list[str], folder: Path, stdout: int | None = None) -> None:
         self._contender = contender
         self._command = command
         self._folder = folder
+        self._stdout = stdout
         self._outputs = (folder / "output", folder / "errors")
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -140,7 +159,7 @@ class Consumer:
             self._process = subprocess.Popen(
                 self._command,
                 cwd=self._folder,
-                stdout=output,
+                stdout=output if self._stdout is None else self._stdout,
                 stderr=errors,
                 env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'worker'}", "OTS_TUNNEL_CODEC": "compiled"},
             )

@@ -16,9 +16,13 @@ from ots_tunnel.config import (
     CountSinkConfig,
     CredentialsConfig,
     DeliveryConfig,
+    FilesSinkConfig,
     HttpConfig,
+    HttpSinkConfig,
+    KafkaSinkConfig,
     PythonSinkConfig,
     SinkConfig,
+    StdoutSinkConfig,
     TablestoreSinkConfig,
     TunnelConfig,
     WorkerConfig,
@@ -30,6 +34,8 @@ from tests.support.programs.java_program import build_java_worker, quickest_comm
 
 #: A heap that only ever grows while it has room: the collector hardly runs.
 QUICKEST_GO = ("GOGC=off", "GOMEMLIMIT=1GiB")
+#: Modes that take the records to `Job.to`.
+OUTLETS = ("lines", "parquet", "kafka", "http")
 #: The heap for the vendor's defaults; without a limit it would depend on the machine.
 DEFAULT_JVM = "-Xmx1g"
 
@@ -61,7 +67,8 @@ class Job:
     """What a worker is asked to do.
 
     Args:
-        mode: count, column, all, latency or copy.
+        mode: count, column, all, latency, copy, lines, parquet, kafka or http.
+        to: folder of lines (empty: standard output) and parquet, HOST:PORT/TOPIC of kafka, URL of http.
         copy: destination table of copy.
         copy_endpoint: endpoint of the copy, None for the source's instance; only our worker has this setting.
         lanes: requests in flight per channel; the vendor's workers have one.
@@ -73,6 +80,7 @@ class Job:
     beat: Beat = Beat()
     copy: str = ""
     copy_endpoint: str | None = None
+    to: str = ""
     request_rows: int = 200
     lanes: int = 1
     delay_ms: int = 0
@@ -100,7 +108,9 @@ class Programs:
         """The command line of one contender; our worker's document is written to `folder`."""
         if contender is Contender.OURS:
             return our_command(endpoint, tunnel, job, folder)
-        flags, tunnel_id = their_flags(contender, job), tunnel.tunnel_id
+        flags, tunnel_id = their_flags(contender, job), str(tunnel.tunnel_id)
+        if job.mode in OUTLETS:  # what they write names table and tunnel
+            flags["table"], tunnel_id = tunnel.table, tunnel.name
         if contender in (Contender.JAVA, Contender.JAVA_DEFAULT):
             if contender is Contender.JAVA:
                 return quickest_command(self.java, endpoint, tunnel_id, job.mode, **flags)
@@ -122,6 +132,8 @@ def their_flags(contender: Contender, job: Job) -> dict[str, object]:
         "timeout": f"{beat.timeout}s",
         "checkpoint": f"{beat.checkpoint}s",
     }
+    if job.to:
+        flags["to"] = f"{job.to}/lines" if job.mode == "lines" else job.to
     if job.copy:
         flags["copy_to"] = job.copy
     if job.delay_ms:
@@ -154,6 +166,8 @@ def our_document(endpoint: str, tunnel: Tunnel, job: Job, folder: Path) -> Worke
         case "copy":
             there = job.copy_endpoint or endpoint
             sink = SinkConfig(tablestore=TablestoreSinkConfig(endpoint=there, table=job.copy, **instance))
+        case "lines" | "parquet" | "kafka" | "http":
+            sink = _outlet(job)
         case mode:
             factory = {"all": "all_columns"}.get(mode, mode)
             sink = SinkConfig(python=PythonSinkConfig(factory=f"tests.bench.processors:{factory}"))
@@ -170,3 +184,18 @@ def our_document(endpoint: str, tunnel: Tunnel, job: Job, folder: Path) -> Worke
         delivery=DeliveryConfig(batch_max_rows=job.request_rows),
         http=HttpConfig(port=0),
     )
+
+
+def _outlet(job: Job) -> SinkConfig:
+    """The sink of a mode of `OUTLETS`, as it is by default."""
+    match job.mode:
+        case "kafka":
+            server, _, topic = job.to.partition("/")
+            return SinkConfig(kafka=KafkaSinkConfig(bootstrap_servers=(server,), topic=topic))
+        case "http":
+            return SinkConfig(http=HttpSinkConfig(url=job.to))
+        case _ if not job.to:
+            return SinkConfig(stdout=StdoutSinkConfig())
+        case mode:
+            form = "Parquet" if mode == "parquet" else "JsonLines"
+            return SinkConfig(files=FilesSinkConfig(url=Path(job.to).as_uri(), format=form))

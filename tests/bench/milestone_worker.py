@@ -2,24 +2,29 @@
 
 python -m tests.bench.milestone_worker ROWS run --config worker.yaml
 
-This module imports only what the worker imports itself, because its memory is measured, too.
+A sink that confirms later holds rows that are written: the mark is where it has taken as many, the end where it has
+confirmed all. The report goes to standard error, because records may go to standard output. This module imports only
+what the worker imports itself, because its memory is measured, too.
 """
 
 from __future__ import annotations
 
 import json
+import resource
 import sys
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ots_tunnel import cli
+from ots_tunnel.config import WorkerConfig
 from ots_tunnel.model import ChannelType
+from ots_tunnel.sinks import Batch, Confirmation, Deferred, Guard, Sink, choice
 from ots_tunnel.worker.status import metrics
 
 
 class Point(NamedTuple):
-    """A worker's progress at a moment: rows, seconds of wall time, CPU seconds of the process."""
+    """A worker's progress at a moment: rows, seconds of wall time, CPU seconds of the process and of ended children."""
 
     rows: int
     seconds: float
@@ -27,19 +32,25 @@ class Point(NamedTuple):
 
 
 class Milestone:
-    """The moment at which `rows` were confirmed, and the last one."""
+    """The moment at which `rows` were written, and the last one."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
         self._began = 0.0
+        self._taken = 0
         self.marked: Point | None = None
         self.last: Point | None = None
+
+    def taken(self, rows: int) -> None:
+        """Note that the sink has taken `rows` more rows, which it confirms later."""
+        self._taken += rows
+        self.confirmed(self._taken)
 
     def confirmed(self, rows: int) -> None:
         """Note that `rows` rows have been confirmed so far."""
         now = time.monotonic()
         self._began = self._began or now
-        self.last = Point(rows, now - self._began, time.process_time())
+        self.last = Point(max(rows, self._taken), now - self._began, _cpu_seconds())
         if self.marked is None and rows >= self._rows:
             self.marked = self.last
 
@@ -48,16 +59,37 @@ class Milestone:
         return "" if self.marked is None else json.dumps({"marked": self.marked, "last": self.last})
 
 
+def _cpu_seconds() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
 def watch(marks: Milestone) -> None:
-    """Report every page that a worker of this process confirms to `marks`."""
+    """Report every page that a worker of this process confirms to `marks`, and every page that its sink takes."""
 
     class Watched(metrics.WorkerMetrics):
         def confirmed(self, channel_type: ChannelType, actions: Mapping[int, int], size_bytes: int) -> None:
             super().confirmed(channel_type, actions, size_bytes)
             marks.confirmed(self.rows_total)
 
+    open_sink = choice.open_sink
+
+    def open_watched(config: WorkerConfig) -> Sink:
+        sink = open_sink(config)
+        if isinstance(sink, Deferred):
+            take = sink.take
+
+            async def watched(batch: Batch, guard: Guard) -> Confirmation:
+                confirmation = await take(batch, guard)
+                marks.taken(len(batch.records))
+                return confirmation
+
+            sink.take = watched  # type: ignore[method-assign]
+        return sink
+
     module: Any = metrics
-    module.WorkerMetrics = Watched  # the command imports it when it is called
+    module.WorkerMetrics = Watched  # the command imports both when it is called
+    choice.open_sink = open_watched
 
 
 if __name__ == "__main__":
@@ -66,4 +98,4 @@ if __name__ == "__main__":
     try:
         cli.main()
     finally:
-        print(found.line(), flush=True)
+        print(found.line(), file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""The tables of docs/performance.md from `bench.json`: ours beside the vendor's workers, and pages in each sink."""
+"""The tables of docs/performance.md from `bench.json`: ours beside the vendor's workers, and our sinks."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ _HEADERS = ("work", "unit", "ours", "Java", "Go", "times better", "goal", "met")
 _SHOWN = "latency"
 #: Begins the names of the figures about pages.
 PAGE = "a page of 4 MiB"
+#: Begins the names of the figures about sinks.
+SINK = "records into a sink"
+_SINK = re.compile(SINK + r": (?P<work>[^,(]+)(, beside (?P<peer>Java|Go) with (?P<library>\S+))? \(.*\)")
+_SINK_HEADERS = ("sink", "ours", "at most", "Java", "Go", "times better", "at least", "met")
 
 
 def speed() -> str:
@@ -27,6 +31,39 @@ def speed() -> str:
 def pages() -> str:
     """The table about pages of the last kept run."""
     return page_table(json.loads(BENCH.read_text()))
+
+
+def sinks() -> str:
+    """The table about sinks of the last kept run."""
+    return sink_table(json.loads(BENCH.read_text()))
+
+
+def sink_table(documents: Iterable[Mapping[str, Any]]) -> str:
+    """The rows of `bench.json` about sinks, a line for each: our CPU, the peers', and both goals."""
+    lines: dict[str, dict[str | None, Mapping[str, Any]]] = {}
+    for document in documents:
+        if found := _SINK.fullmatch(document["name"]):
+            peer = found["peer"] and f"{found['peer']} {found['library']}"
+            lines.setdefault(found["work"], {})[peer] = document
+    if not lines:
+        return "No run of `make bench` with sinks has been kept yet.\n"
+    rows = [_SINK_HEADERS, ("---",) * len(_SINK_HEADERS), *(_sink_row(work, found) for work, found in lines.items())]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _sink_row(work: str, found: Mapping[str | None, Mapping[str, Any]]) -> tuple[str, ...]:
+    ours = found[None]
+    peers = {peer: document for peer, document in found.items() if peer is not None}
+    shown = {peer.partition(" ")[0]: f"{_number(it['peer'])} ({peer.partition(' ')[2]})" for peer, it in peers.items()}
+    beside = min(peers.values(), key=lambda document: document["peer"])
+    met = [_WORDS[document["met"]] for document in (ours, beside) if document["met"] is not None]
+    return (
+        work,
+        *(_number(ours[field]) for field in ("ours", "goal")),
+        *(shown.get(peer, "") for peer in ("Java", "Go")),
+        *(_number(beside[field]) for field in ("ratio", "goal")),
+        met[0] if len({*met}) == 1 else " / ".join(met),
+    )
 
 
 def page_table(documents: Iterable[Mapping[str, Any]]) -> str:

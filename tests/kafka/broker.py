@@ -255,6 +255,13 @@ def running_broker(folder: Path, pem: Path) -> Iterator[Broker]:
         jars = class_path()
     except BrokerUnavailable as reason:
         lack("javac", f"Apache Kafka cannot be started: {reason}")
+    with started_broker(jars, folder, pem) as broker:
+        yield broker
+
+
+@contextmanager
+def started_broker(jars: str, folder: Path, pem: Path) -> Iterator[Broker]:
+    """A broker that runs when the block begins, from `class_path`."""
     broker = Broker(jars, folder, pem)
     try:
         broker.start()

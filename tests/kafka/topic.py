@@ -39,12 +39,26 @@ def read_topic(address: str, topic: str) -> list[Read]:
         consumer.close()
 
 
-def _read_all(consumer: Consumer, topic: str) -> list[Read]:
+def count_messages(address: str, topic: str) -> int:
+    """The number of messages of a topic of which none was deleted and none is part of a transaction."""
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "counter"})
+    try:
+        return sum(_ends(consumer, topic).values())
+    finally:
+        consumer.close()
+
+
+def _ends(consumer: Consumer, topic: str) -> dict[int, int]:
     give_up = time.monotonic() + READING
     partitions = consumer.list_topics(topic, READING).topics[topic].partitions
-    ends = {number: _end(consumer, TopicPartition(topic, number), give_up) for number in partitions}
-    consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
-    reached, found = dict.fromkeys(partitions, 0), []
+    return {number: _end(consumer, TopicPartition(topic, number), give_up) for number in partitions}
+
+
+def _read_all(consumer: Consumer, topic: str) -> list[Read]:
+    give_up = time.monotonic() + READING
+    ends = _ends(consumer, topic)
+    consumer.assign([TopicPartition(topic, number, 0) for number in ends])
+    reached, found = dict.fromkeys(ends, 0), []
     while any(reached[number] < end for number, end in ends.items()):
         assert time.monotonic() < give_up, f"read up to {reached} of {ends}"
         message = consumer.poll(1.0)

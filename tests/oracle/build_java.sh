@@ -1,7 +1,8 @@
 #!/bin/bash
-# build_java.sh [java|streamclient]: prints the path of the program around the vendor's Java SDK (tests/oracle/java), or
-# around its Stream Client library, which needs an older SDK (tests/oracle/streamclient), built into the cache when need
-# be.
+# build_java.sh [java|javasinks|streamclient]: prints the path of the program around the vendor's Java SDK
+# (tests/oracle/java), of its worker with the libraries of other places (tests/oracle/javasinks beside the former), or of
+# the one around the vendor's Stream Client library, which needs an older SDK (tests/oracle/streamclient), built into the
+# cache when need be.
 #
 # The program is a folder named by a hash of its recipe, with a script that runs it; JAVA_OPTIONS replaces the script's
 # options of the virtual machine. Status 1 means that this machine has no Java to build with or does not reach the
@@ -12,8 +13,9 @@ HERE=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 FOLDER=${1:-java}
 case $FOLDER in
   java) NAME=javaworker MAIN=oracle.Main WHAT="Java SDK" ;;
+  javasinks) NAME=javasinks MAIN=oracle.SinkWorker WHAT="Java SDK, with Jackson, Kafka's client and parquet-avro" ;;
   streamclient) NAME=streamclient MAIN=oracle.StreamClient WHAT="Stream Client library" ;;
-  *) fail "usage: build_java.sh [java|streamclient]" ;;
+  *) fail "usage: build_java.sh [java|javasinks|streamclient]" ;;
 esac
 COPY=org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies
 
@@ -26,7 +28,9 @@ javac=$(realpath "$(command -v "$javac")") # through Debian's alternatives
 export JAVA_HOME=${javac%/bin/javac}       # for Maven, too
 
 cd "$HERE/$FOLDER"
-RECIPE=$({ "$javac" -version; cat ./*.java pom.xml jars.sha256 "$HERE/build_java.sh"; } | sha256sum | cut -c1-16)
+SOURCES=(./*.java)
+[[ $FOLDER != javasinks ]] || SOURCES+=(../java/*.java)
+RECIPE=$({ "$javac" -version; cat "${SOURCES[@]}" pom.xml jars.sha256 "$HERE/build_java.sh"; } | sha256sum | cut -c1-16)
 TARGET=$CACHE/programs/$NAME-$RECIPE
 JARS=$CACHE/programs/javajars-$(sha256sum <jars.sha256 | cut -c1-16)
 LOG=$LOGS/build-$NAME.log
@@ -45,7 +49,7 @@ if [[ ! -d $TARGET ]]; then
   say "building the program around the vendor's $WHAT (a few seconds; log $LOG)"
   rm -rf "$TARGET.new"
   mkdir "$TARGET.new"
-  "$javac" -encoding UTF-8 -Xlint:unchecked,deprecation -cp "$JARS/*" -d "$TARGET.new/classes" ./*.java >"$LOG" 2>&1 ||
+  "$javac" -encoding UTF-8 -Xlint:unchecked,deprecation -cp "$JARS/*" -d "$TARGET.new/classes" "${SOURCES[@]}" >"$LOG" 2>&1 ||
     { grep -m 5 -A 3 -E 'error|warning' "$LOG" >&2 || true; say "the program does not compile: $LOG"; exit 2; }
   cat >"$TARGET.new/$NAME" <<END
 #!/bin/sh

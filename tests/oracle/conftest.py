@@ -11,7 +11,12 @@ from ots_emulator import Emulator, Settings
 from tests.support.emulator.emulator_scene import EmulatorScene
 from tests.support.lacking import lack
 from tests.support.programs.go_program import GoUnavailable, build_go_worker
-from tests.support.programs.java_program import JavaUnavailable, build_java_worker, build_stream_client
+from tests.support.programs.java_program import (
+    JavaUnavailable,
+    build_java_sinks,
+    build_java_worker,
+    build_stream_client,
+)
 from tests.support.programs.node_program import NodeUnavailable, build_node_walk
 
 
@@ -33,6 +38,12 @@ def go_worker() -> Path:
 def java_worker() -> Path:
     """The vendor's Java worker."""
     return built(build_java_worker, "javac", "Java worker")
+
+
+@pytest.fixture(scope="session")
+def java_sinks() -> Path:
+    """The vendor's Java worker with the libraries of other places."""
+    return built(build_java_sinks, "javac", "Java worker with other libraries")
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,8 @@
 // the end of the last one. -mode count only counts, undecoded does so with the SDK's NeedBinaryRecord, column and all
 // read one column or every column and count them as T, -mode copy writes the rows into the table -copy-to, -mode latency
 // adds "sent" and "delayed" to the last line: per record its column "sent", and how many microseconds ago that was.
+// -mode lines, kafka and http take the records to -to as the documents of docs/sinks.md: lines to a file or to standard
+// output (its last line goes to standard error), kafka to HOST:PORT/TOPIC, http to a URL; the last two need -table.
 // -mark=N adds "marked" and "last": [records, seconds since the first callback, CPU seconds] after N records and in the
 // end.
 // -heartbeat, -timeout (whole seconds on the wire), -checkpoint, -delay (holds every batch back, or with -delay-rows

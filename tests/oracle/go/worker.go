@@ -21,11 +21,11 @@ import (
 // work is what one worker is asked to do.
 type work struct {
 	account
-	tunnel, table, mode, copyTo, output string
-	rows, mark                          int64
-	duration, delay, interval, timeout  time.Duration
-	reconnect, checkpoint, idle         time.Duration
-	delayRows                           int
+	tunnel, table, mode, copyTo, output, to string
+	rows, mark                              int64
+	duration, delay, interval, timeout      time.Duration
+	reconnect, checkpoint, idle             time.Duration
+	delayRows                               int
 }
 
 func workFrom(arguments []string) *work {
@@ -33,8 +33,9 @@ func workFrom(arguments []string) *work {
 	w.register(flags)
 	flags.StringVar(&w.tunnel, "tunnel", "", "tunnel id; with -table a tunnel name")
 	flags.StringVar(&w.table, "table", "", "table whose tunnel -tunnel names")
-	flags.StringVar(&w.mode, "mode", "print", "print, count, undecoded, column, all, latency or copy")
+	flags.StringVar(&w.mode, "mode", "print", "print, count, undecoded, column, all, latency, copy, lines, kafka or http")
 	flags.StringVar(&w.copyTo, "copy-to", "", "destination table of copy")
+	flags.StringVar(&w.to, "to", "", "place of lines (a file, default: standard output), kafka (HOST:PORT/TOPIC), http (URL)")
 	flags.StringVar(&w.output, "output", "", "file of JSON lines (default: standard output)")
 	flags.Int64Var(&w.rows, "rows", 0, "end after this many records, 0 means on SIGTERM")
 	flags.Int64Var(&w.mark, "mark", 0, "remember time and CPU after this many records, 0 means never")
@@ -79,26 +80,27 @@ type batch struct {
 type consumer struct {
 	*work
 	gathered
-	seen atomic.Int64
-	once sync.Once
-	done chan struct{}
-	out  *bufio.Writer
-	lock sync.Mutex
-	dst  *tablestore.TableStoreClient
+	seen   atomic.Int64
+	once   sync.Once
+	done   chan struct{}
+	out    *bufio.Writer
+	lock   sync.Mutex
+	dst    *tablestore.TableStoreClient
+	outlet outlet
 }
 
 func runWorker(arguments []string) {
 	w := workFrom(arguments)
-	out := os.Stdout
-	if w.output != "" {
-		file, err := os.Create(w.output)
-		if err != nil {
-			log.Fatal(err)
-		}
-		defer file.Close()
-		out = file
+	out, err := w.summaryFile()
+	if err != nil {
+		log.Fatal(err)
 	}
-	c := &consumer{work: w, done: make(chan struct{}), out: bufio.NewWriter(out)}
+	defer out.Close()
+	outlet, err := outletOf(w)
+	if err != nil {
+		log.Fatal(err)
+	}
+	c := &consumer{work: w, done: make(chan struct{}), out: bufio.NewWriter(out), outlet: outlet}
 	c.dst = tablestore.NewClientWithConfig(w.endpoint, w.instance, w.keyID, w.keySecret, w.stsToken, nil)
 	quiet := zap.NewProductionConfig()
 	quiet.Level = zap.NewAtomicLevelAt(zap.ErrorLevel)
@@ -173,6 +175,10 @@ func (c *consumer) process(ctx *tunnel.ChannelContext, records []*tunnel.Record)
 		err = c.takeLatencies(records)
 	case "copy":
 		err = c.copy(records)
+	case "lines", "kafka", "http":
+		if err := c.outlet.write(ctx.ChannelId, records); err != nil {
+			log.Fatalf("the worker ended: %v", err) // the SDK would hand the batch over again, without end
+		}
 	}
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import com.alicloud.openservices.tablestore.tunnel.worker.IChannelProcessor;
 import com.alicloud.openservices.tablestore.tunnel.worker.ProcessRecordsInput;
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
+import java.io.IOException;
 import java.io.PrintStream;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -21,7 +22,7 @@ import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** What becomes of the records: printed, counted, touched or copied; one object for all channels, as the vendor has it. */
+/** Prints, counts, copies or hands on the records; one object for all channels, as the vendor has it. */
 final class Delivery implements IChannelProcessor {
     private static final int REQUEST_ROWS = 200;
     private static final Map<StreamRecord.RecordType, String> ACTIONS = Map.of(
@@ -36,6 +37,7 @@ final class Delivery implements IChannelProcessor {
     private final String mode;
     private final SyncClient copies;
     private final String copyTo;
+    private final Outlet outlet;
     private final Duration delay;
     private final long delayRows;
     private final long rows;
@@ -43,13 +45,14 @@ final class Delivery implements IChannelProcessor {
     private final Gathered gathered;
     private boolean finished;
 
-    Delivery(Clients clients, PrintStream lines, String mode, SyncClient copies, String copyTo, Duration delay,
-            long delayRows, long rows, long mark, CountDownLatch end) {
+    Delivery(Clients clients, PrintStream lines, String mode, SyncClient copies, String copyTo, Outlet outlet,
+            Duration delay, long delayRows, long rows, long mark, CountDownLatch end) {
         this.clients = clients;
         this.lines = lines;
         this.mode = mode;
         this.copies = copies;
         this.copyTo = copyTo;
+        this.outlet = outlet;
         this.delay = delay;
         this.delayRows = delayRows;
         this.rows = rows;
@@ -79,7 +82,7 @@ final class Delivery implements IChannelProcessor {
             case "all" -> gathered.touchAll(records);
             case "latency" -> gathered.takeLatencies(records);
             case "copy" -> copy(records);
-            default -> { } // they are counted anyway
+            default -> hand(input.getChannelId(), records); // they are counted anyway
         }
         long total = seen.addAndGet(records.size());
         gathered.end(total);
@@ -98,6 +101,15 @@ final class Delivery implements IChannelProcessor {
         finished = true;
         lines.println(summary + gathered.text() + "}");
         lines.flush();
+    }
+
+    private void hand(String channel, List<StreamRecord> records) {
+        try {
+            outlet.write(channel, records);
+        } catch (IOException | RuntimeException | LinkageError failed) {
+            failed.printStackTrace();
+            Runtime.getRuntime().halt(1); // the vendor would hand the batch over again, without end
+        }
     }
 
     private void print(String channel, List<StreamRecord> records) {

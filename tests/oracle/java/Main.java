@@ -23,7 +23,7 @@ public final class Main {
         try {
             Flags flags = new Flags(Arrays.asList(arguments).subList(Math.min(1, arguments.length), arguments.length));
             if (command.equals("worker")) {
-                System.exit(new Worker(flags).run());
+                System.exit(new Worker(flags, others -> Outlet.NONE).run());
             }
             if (command.equals("walk")) {
                 System.exit(new Walk(flags).run());

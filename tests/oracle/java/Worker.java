@@ -38,6 +38,7 @@ final class Worker {
     private final String mode;
     private final String copyTo;
     private final String output;
+    private final Outlet outlet;
     private final long rows;
     private final long mark;
     private final long pool;
@@ -51,7 +52,7 @@ final class Worker {
     private final int reads;
     private final int parallel;
 
-    Worker(Flags flags) {
+    Worker(Flags flags, Outlet.Opener opener) throws IOException {
         account = new Account(flags);
         tunnel = flags.text("tunnel");
         table = flags.text("table", "");
@@ -71,6 +72,7 @@ final class Worker {
         reads = (int) flags.number("reads", 1);
         parallel = (int) flags.number("parallel", -1);
         flags.duration("reconnect", "10s");
+        outlet = opener.open(flags);
         flags.finish();
     }
 
@@ -86,8 +88,8 @@ final class Worker {
         Clients clients = new Clients(account.tunnels(account.configuration()));
         String tunnelId = tunnelId(clients.client());
         try (PrintStream lines = lines()) {
-            Delivery delivery = new Delivery(clients, lines, mode, copies(), copyTo, delay, delayRows, rows, mark,
-                    end);
+            Delivery delivery = new Delivery(clients, lines, mode, copies(), copyTo, outlet, delay, delayRows, rows,
+                    mark, end);
             TunnelWorkerConfig config = config(delivery);
             TunnelWorker worker = new TunnelWorker(tunnelId, clients.client(), config);
             long begin = System.nanoTime();
@@ -161,7 +163,9 @@ final class Worker {
     }
 
     private PrintStream lines() throws IOException {
-        OutputStream out = output.isEmpty() ? System.out : new FileOutputStream(output);
+        // lines may have standard output for itself
+        OutputStream standard = mode.equals("lines") ? System.err : System.out;
+        OutputStream out = output.isEmpty() ? standard : new FileOutputStream(output);
         return new PrintStream(out, false, StandardCharsets.UTF_8);
     }
 }

@@ -34,6 +34,11 @@ def build_java_worker() -> Path:
     return _build("java")
 
 
+def build_java_sinks() -> Path:
+    """Path of the program around the SDK's worker that takes records to other places; raises as `build_java_worker`."""
+    return _build("javasinks")
+
+
 def build_stream_client() -> Path:
     """Path of the program around the Stream Client library.
 

@@ -33,6 +33,21 @@ def test_our_worker_reports_likewise() -> None:
     assert 0 < report.marked.cpu_seconds <= report.last.cpu_seconds
 
 
+def test_a_sink_that_confirms_later_is_measured_by_what_it_has_taken() -> None:
+    marks = Milestone(3)
+    for rows in (2, 2, 3):
+        marks.taken(rows)
+    taken = marks.last
+    marks.confirmed(4)
+    marks.confirmed(7)
+
+    assert marks.marked is not None
+    assert taken is not None
+    assert marks.last is not None
+    assert (marks.marked.rows, taken.rows, marks.last.rows) == (4, 7, 7)
+    assert marks.last.seconds > taken.seconds
+
+
 def test_a_mark_that_was_not_reached_is_not_reported() -> None:
     marks = Milestone(3)
     marks.confirmed(2)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ots_tunnel.config import load_config
+from ots_tunnel.config import SinkConfig, load_config
 from ots_tunnel.model import TunnelId
 from tests.bench.bench_scene import Tunnel
 from tests.bench.contenders import Beat, Contender, Job, Programs
@@ -60,6 +61,41 @@ def test_the_command_line_of_each_contender(contender: Contender, part: str, tmp
 def test_the_vendors_workers_have_a_mark_where_ours_has_one(contender: Contender, tmp_path: Path) -> None:
     assert "-mark=5" in command(contender, Job("count", mark=5), tmp_path)
     assert command(Contender.OURS, Job("count", mark=5), tmp_path)[1:4] == ["-m", "tests.bench.milestone_worker", "5"]
+
+
+PLACES = {"lines": "/there", "parquet": "/there", "kafka": "127.0.0.1:9/topic", "http": "http://127.0.0.1:9/in"}
+
+
+@pytest.mark.parametrize("mode", PLACES)
+@pytest.mark.parametrize("contender", [Contender.JAVA, Contender.GO])
+def test_a_peer_is_told_where_the_records_go_and_what_its_documents_name(
+    contender: Contender, mode: str, tmp_path: Path
+) -> None:
+    place = {"lines": "/there/lines"}.get(mode, PLACES[mode])
+
+    assert {f"-to={place}", "-table=source", "-tunnel=name"} <= {
+        *command(contender, Job(mode, to=PLACES[mode]), tmp_path)
+    }
+
+
+def test_a_peer_without_a_place_for_its_lines_prints_them(tmp_path: Path) -> None:
+    assert not [flag for flag in command(Contender.GO, Job("lines"), tmp_path) if flag.startswith("-to")]
+
+
+@pytest.mark.parametrize(
+    ("job", "section"),
+    [
+        (Job("lines"), {"stdout": {}}),
+        (Job("lines", to="/there"), {"files": {"url": "file:///there"}}),
+        (Job("parquet", to="/there"), {"files": {"url": "file:///there", "format": "Parquet"}}),
+        (Job("kafka", to=PLACES["kafka"]), {"kafka": {"bootstrapServers": ["127.0.0.1:9"], "topic": "topic"}}),
+        (Job("http", to=PLACES["http"]), {"http": {"url": PLACES["http"]}}),
+    ],
+)
+def test_our_sinks_have_their_settings_by_default(job: Job, section: dict[str, Any], tmp_path: Path) -> None:
+    *_, path = command(Contender.OURS, job, tmp_path)
+
+    assert load_config(Path(path)).sink == SinkConfig.model_validate(section)
 
 
 def test_go_by_default_is_run_as_it_is(tmp_path: Path) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.bench.contenders import Contender
 from tests.bench.figures import Figure
 from tests.bench.pages import BESIDE, blocking, memory
-from tests.bench.speed_table import page_table, table
+from tests.bench.sinks.rounds import documents_of
+from tests.bench.sinks.works import WORKS
+from tests.bench.speed_table import page_table, sink_table, table
 
 SETTINGS = "(4 channels, 200 rows per write)"
 
@@ -35,6 +38,22 @@ def test_java_and_go_share_a_line() -> None:
 
 def test_every_line_has_every_column() -> None:
     assert len({line.count("|") for line in table(documents()).splitlines()}) == 1
+
+
+def test_sinks_have_a_table_of_their_own() -> None:
+    lines, http = WORKS[0], WORKS[-1]
+    found = documents_of(lines, {Contender.OURS: 1.25, Contender.JAVA: 5, Contender.GO: 8}, SETTINGS[1:-1])
+    found += documents_of(http, {Contender.OURS: 1.5, Contender.GO: 12}, SETTINGS[1:-1])
+
+    assert sink_table([*documents(), *found]).splitlines()[2:] == [
+        "| JSON lines into files | 1.25 | 1.2 | 5 (Jackson) | 8 (encoding/json) | 4 | 4 | **no** / yes |",
+        "| CloudEvents over http | 1.5 | 2 |  | 12 (net/http) | 8 |  | yes |",
+    ]
+    assert table(found).count("\n") == page_table(found).count("\n") == 2
+
+
+def test_a_table_of_sinks_without_figures_says_so() -> None:
+    assert sink_table(documents()) == "No run of `make bench` with sinks has been kept yet.\n"
 
 
 def test_pages_have_a_table_of_their_own() -> None:
