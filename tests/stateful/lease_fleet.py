@@ -40,6 +40,7 @@ Process = Generator[float | Call, Any, None]
 class Held:
     """A lease that a worker holds; `since` is its clock before the last renewal was sent."""
 
+    taken: Lease
     lease: Lease
     since: float
     writes: bool = True
@@ -91,7 +92,7 @@ class Worker:
                     after = yield from self.apply(change.take(lease, self.id))
                     if after is not None:
                         taken += 1
-                        self.held[lease.shard_id] = Held(after, self.now if self.java else sent)
+                        self.held[lease.shard_id] = Held(after, after, self.now if self.java else sent)
                 stolen = self.lease_to_steal(taken)
                 if stolen is not None:
                     yield from self.apply(change.steal(stolen, self.id))
@@ -126,7 +127,7 @@ class Worker:
             self.drop_expired()
             for lease in listed if listed is not UNANSWERED else ():
                 held = self.held.get(lease.shard_id)
-                if held is not None and not held.leaving and self.is_asked(held.lease, lease):
+                if held is not None and not held.leaving and self.is_asked(held, lease):
                     held.leaving = True
                     self.fleet.run(self, self.hand_over(held, change.transfer(lease)))
             for held in self.held.values():
@@ -136,8 +137,8 @@ class Worker:
                 self.leave()
             yield INTERVAL
 
-    def is_asked(self, held: Lease, listed: Lease) -> bool:
-        return is_asked_for(held, listed) and (not self.java or held.counter == listed.counter)
+    def is_asked(self, held: Held, listed: Lease) -> bool:
+        return is_asked_for(held.taken, listed) and (not self.java or held.lease.counter == listed.counter)
 
     def renew(self, held: Held) -> Process:
         held.busy, sent = True, self.now

@@ -267,16 +267,25 @@ async def test_a_write_of_an_earlier_call_that_arrives_late_does_not_cost_the_le
     await faults.arrive()
 
     assert await table.apply(change.renew(mine)) is None
-    renewed = await table.apply(change.renew(mine), doubted=doubted)
+    renewed = await table.apply(change.renew(mine), doubted=[doubted])
 
     assert renewed == replace(mine, counter=3, checkpoint=Position("i")) == await stored(table)
+
+
+async def test_a_gift_that_was_made_without_an_answer_is_not_renewed_afterwards(table: LeaseTable) -> None:
+    mine = await taken(table)
+    gift = change.hand_over(mine, OTHER)
+    theirs = await table.apply(gift)
+
+    assert await table.apply(change.renew(mine), doubted=[gift]) is None
+    assert await stored(table) == theirs
 
 
 async def test_a_lease_that_another_worker_took_is_lost_in_spite_of_a_doubt(table: LeaseTable) -> None:
     mine = await taken(table)
     assert await table.apply(change.take(mine, OTHER)) is not None
 
-    assert await table.apply(change.renew(mine), doubted=change.store(mine, Position("i"))) is None
+    assert await table.apply(change.renew(mine), doubted=[change.store(mine, Position("i"))]) is None
 
 
 async def test_no_connection_is_tried_again_without_a_look(faults: Faults, table: LeaseTable) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.stream.decide.handing_over import give_away, is_asked_for, resume
+from ots_tunnel.stream.decide.handing_over import give_away, is_asked_for, to_pass_on
 from ots_tunnel.stream.decide.share import Share, share_of
 from ots_tunnel.stream.decide.sightings import Sighting, observe
 from ots_tunnel.stream.decide.starting import waits_for
@@ -113,7 +113,7 @@ class TestTaking:
     def test_as_many_expired_leases_are_taken_as_are_needed(self) -> None:
         sightings = seen(*leases(A, A, "", "", B, ME), expired=[2, 3, 4])
 
-        assert numbers(to_take(ME, sightings, set(), NOW, DURATION, in_order)) == [2, 3]
+        assert numbers(to_take(ME, sightings, {shard(5)}, NOW, DURATION, in_order)) == [2, 3]
 
     def test_they_are_taken_in_the_given_order(self) -> None:
         sightings = seen(*leases(A, A, "", ""), expired=[2, 3])
@@ -128,7 +128,7 @@ class TestTaking:
         found[1] = replace(found[1], stealer=ME)
 
         assert numbers(to_take(ME, seen(*found, expired=[4]), set(), NOW, DURATION, in_order)) == [0, 1, 4]
-        assert numbers(to_take(A, seen(*found, expired=[4]), set(), NOW, DURATION, in_order)) == [4]
+        assert numbers(to_take(A, seen(*found, expired=[4]), {shard(2), shard(3)}, NOW, DURATION, in_order)) == [4]
         assert is_given(ME, found[0])
         assert not is_given(A, found[0])
 
@@ -137,6 +137,17 @@ class TestTaking:
         found[1] = replace(found[1], stealer=ME)
 
         assert to_take(ME, seen(*found, expired=[0]), {shard(0), shard(1)}, NOW, DURATION, in_order) == ()
+
+    def test_what_is_owned_without_being_held_is_taken_and_counts_once(self) -> None:
+        found = leases(ME, ME, ME, "", "", "")
+        found[2] = replace(found[2], stealer=A)
+
+        taken = to_take(ME, seen(*found, expired=[1, 3, 4, 5]), set(), NOW, DURATION, in_order)
+
+        # One is counted as owned, the other one expired: four of six are needed besides, and three are there.
+        assert numbers(taken) == [0, 1, 3, 4, 5]
+        assert to_pass_on(ME, found, set()) == [change.transfer(found[2])]
+        assert to_pass_on(ME, found, {shard(2)}) == []
 
     def test_what_is_on_its_way_lowers_the_need(self) -> None:
         found = leases(A, A, A, "")
@@ -233,13 +244,6 @@ class TestHandingOver:
         changes = give_away(ME, found[:1], seen(*found, expired=[2, 3]), NOW, DURATION)
 
         assert changes == [change.release(found[0])]
-
-    def test_a_worker_that_starts_again_takes_its_leases_and_hands_over_those_asked_for(self) -> None:
-        found = leases(ME, ME, ME, A)
-        found[1] = replace(found[1], stealer=A)
-        found[2] = replace(found[2], stealer=ME)
-
-        assert resume(ME, found) == [change.take(found[0], ME), change.transfer(found[1]), change.take(found[2], ME)]
 
 
 class TestStarting:

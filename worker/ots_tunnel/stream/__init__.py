@@ -15,6 +15,7 @@ of both kinds share a table: people move from one to the other worker by worker.
     lease     one lease: its row, the changes that may be made to it, and whether one that was not answered was made
     decide    what a worker does with what it saw: pure, clock and chance come from outside
     calls     the calls: `StreamClient` of the Stream API, `LeaseTable` of the leases' table
+    holding   what a worker holds: its rounds, its renewals and checkpoints, and its farewell
 
 Two workers of one table need ids that differ, over both languages.
 """

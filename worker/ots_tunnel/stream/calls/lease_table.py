@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -138,19 +138,19 @@ class LeaseTable:
             return True
         return await self.get(lease.stream_id, lease.shard_id) is None
 
-    async def apply(self, change: Change, *, doubted: Change | None = None) -> Lease | None:
+    async def apply(self, change: Change, *, doubted: Sequence[Change] = ()) -> Lease | None:
         """Make a change; the lease afterwards, or None where another worker was faster.
 
         The time at which the lease is renewed is that before the call: an answer may be late.
 
         Args:
-            doubted: the last change of this lease whose call failed, until a later call has an answer.
+            doubted: the changes of this lease whose calls have failed since the last call with an answer.
 
         Raises:
             TunnelError: it is not known whether the change was made, unless `is_refusal` holds for the error.
         """
         began, attempt = asyncio.get_running_loop().time(), 0
-        unanswered = [doubted] if doubted is not None else []
+        unanswered = list(doubted)
         while True:
             failure = await self._try("UpdateRow", requests.change_request(self.name, change))
             if failure is None:
@@ -165,7 +165,7 @@ class LeaseTable:
                     assert isinstance(row, Lease), "made changes have a row"
                     return row
                 case Settled.LOST:
-                    if not isinstance(row, Lease) or not any(is_made(each, row) for each in unanswered):
+                    if not isinstance(row, Lease) or not _is_ours(row, change, unanswered):
                         return None
                     change = replace(change, before=row)
             await self._pause(attempt, began, failure)
@@ -203,6 +203,11 @@ class LeaseTable:
         if not self._schedule.may_retry(asyncio.get_running_loop().time() - began, delay):
             raise failure
         await self._sleep(delay)
+
+
+def _is_ours(row: Lease, change: Change, unanswered: Sequence[Change]) -> bool:
+    """Whether an earlier write of ours moved the counter, and left the lease to its owner."""
+    return row.owner == change.before.owner and any(is_made(each, row) for each in unanswered)
 
 
 def _failed_condition(error: TunnelError) -> bool:

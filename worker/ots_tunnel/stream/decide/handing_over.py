@@ -1,4 +1,4 @@
-"""The leases that a worker gives away: to a thief, when it stops, or as it starts again.
+"""The leases that a worker gives away: to a thief, or when it stops.
 
 Theory of operation. A lease changes its owner in two steps, so that no record is read twice:
 
@@ -11,35 +11,37 @@ A worker that stops does the owner's part unasked: its leases get the state of a
 Heirs are workers that own a lease that is renewed, the one with fewest first. A worker that was only handed a lease is
 not one: it may be gone. Without an heir the lease is released.
 
-The owner believes a list only if it is not older than what it knows: a list with a lower counter may show a mark that
-its own take has cleared since. One with a higher counter is newer, for example when a renewal is on its way.
+The owner believes a list that is not older than its own take, which cleared every earlier mark: one with the counter of
+the take or a higher one. (The Java library asks for the counter that it knows at that moment. An owner that stores a
+checkpoint every few milliseconds is ahead of its lists there, and finds the mark only by chance.)
 
-A worker that starts under the id of an earlier one owns leases already. It takes them at once, but hands over those
-that were asked for: it has no batch to finish. (The Java library keeps such a lease without reading it.) This needs an
-id that no other running worker has.
+A worker may own leases that it does not hold: its take was not answered, or it starts under the id of an earlier
+worker. It takes those (`decide.taking`), and hands over at once those that were asked for: there is no batch to finish.
+(The Java library keeps such a lease without reading it.) This needs an id that no other running worker has.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from ots_tunnel.stream.decide.sightings import Sightings
 from ots_tunnel.stream.lease import change
 from ots_tunnel.stream.lease.change import Change
 from ots_tunnel.stream.lease.lease import NO_WORKER, Lease, WorkerId
+from ots_tunnel.stream.shards import ShardId
 
 
-def is_asked_for(held: Lease, listed: Lease) -> bool:
+def is_asked_for(taken: Lease, listed: Lease) -> bool:
     """Whether another worker has asked for a lease.
 
     Args:
-        held: as its owner knows it.
+        taken: as its owner took it.
         listed: as it was listed.
     """
-    if listed.owner != held.owner or listed.counter < held.counter:
+    if listed.owner != taken.owner or listed.counter < taken.counter:
         return False
-    return listed.stealer not in (NO_WORKER, held.owner)
+    return listed.stealer not in (NO_WORKER, taken.owner)
 
 
 def give_away(me: WorkerId, mine: Iterable[Lease], sightings: Sightings, now: float, duration: float) -> list[Change]:
@@ -65,10 +67,10 @@ def give_away(me: WorkerId, mine: Iterable[Lease], sightings: Sightings, now: fl
     return changes
 
 
-def resume(me: WorkerId, listed: Iterable[Lease]) -> list[Change]:
-    """The first changes of a worker that starts: what its id owns is taken, or handed over where it was asked for."""
+def to_pass_on(me: WorkerId, listed: Iterable[Lease], held: Set[ShardId]) -> list[Change]:
+    """The transfers of leases that a worker owns without holding them, and that were asked for."""
     return [
-        change.take(lease, me) if lease.stealer in (NO_WORKER, me) else change.transfer(lease)
+        change.transfer(lease)
         for lease in listed
-        if lease.owner == me
+        if lease.owner == me and lease.stealer not in (NO_WORKER, me) and lease.shard_id not in held
     ]

@@ -4,8 +4,9 @@ Theory of operation
 -------------------
 A round takes, in this order:
 
-1. every lease that was handed to this worker (owner and stealer are this worker). No other worker looks at it until it
-   expires. The Java library stops at its need, but takes one at least;
+1. every lease that this worker owns without holding it: it was handed over (owner and stealer are this worker), or a
+   take was not answered, or the worker has started again. No other worker looks at it until it expires. The Java
+   library stops at its need, but takes one at least;
 2. leases without an owner that lives, in random order, as many as the need (`decide.share`) is larger.
 
 If the need is larger still, the round asks for one lease, of the worker with most of them. It does not, if that worker
@@ -44,14 +45,12 @@ def to_take(
     Args:
         held: shards whose leases this worker holds already.
     """
-    given = [each.lease for each in sightings.values() if is_given(me, each.lease) and each.lease.shard_id not in held]
-    expired = [
-        each.lease
-        for each in sightings.values()
-        if each.is_expired(now, duration) and not is_given(me, each.lease) and each.lease.shard_id not in held
-    ]
-    need = share_of(me, sightings, now, duration).need - _on_the_way(me, sightings, now, duration) - len(given)
-    return *given, *shuffle(expired)[: max(need, 0)]
+    loose = [each for each in sightings.values() if each.lease.shard_id not in held]
+    own = [each for each in loose if each.lease.owner == me and each.lease.stealer in (NO_WORKER, me)]
+    expired = [each.lease for each in loose if each.is_expired(now, duration) and each.lease.owner != me]
+    uncounted = sum(is_given(me, each.lease) or each.is_expired(now, duration) for each in own)
+    need = share_of(me, sightings, now, duration).need - _on_the_way(me, sightings, now, duration) - uncounted
+    return *(each.lease for each in own), *shuffle(expired)[: max(need, 0)]
 
 
 def to_steal(
