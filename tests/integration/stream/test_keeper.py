@@ -361,6 +361,48 @@ async def test_a_checkpoint_is_stored_and_renews_the_lease(scene: Scene) -> None
     assert held.lease == (await scene.rows())[held.shard_id]
 
 
+async def test_a_lease_counts_from_before_its_renewal_was_sent(scene: Scene) -> None:
+    await scene.create(*leases(1))
+
+    async def late(request: HttpRequest) -> HttpResponse:
+        answer = await scene.emulator.handle(request)
+        await asyncio.sleep(2.5 if request.path == "/UpdateRow" else 0)
+        return answer
+
+    scene.answers[ME] = late
+    keeper, _ = scene.worker(ME)
+    await until(has(keeper, 1), pause=0.001)
+    [held] = keeper.held.values()
+    full = SETTINGS.duration - held.fence.deadline - 2.5
+
+    assert held.fence.left() == pytest.approx(full, abs=0.1)
+    await asyncio.sleep(1)
+    await held.renew()
+    assert held.fence.left() == pytest.approx(full, abs=0.1)
+
+
+async def test_a_cancelled_checkpoint_does_not_cost_the_lease(scene: Scene) -> None:
+    await scene.create(*leases(1))
+    keeper, work = scene.worker(ME)
+    await until(has(keeper, 1))
+    [held] = keeper.held.values()
+
+    async def hanging(request: HttpRequest) -> HttpResponse:
+        await scene.emulator.handle(request)
+        await asyncio.sleep(1000)
+        raise AssertionError("cancelled long before")
+
+    scene.answers[ME] = hanging
+    storing = asyncio.get_running_loop().create_task(held.store(Position("i")))
+    await asyncio.sleep(0.1)
+    storing.cancel()
+    del scene.answers[ME]
+
+    assert await held.renew()
+    assert held.lease.checkpoint == "i"
+    assert work.events == ["gained s0"]
+
+
 async def test_a_frequent_checkpoint_does_not_hide_a_thief(scene: Scene) -> None:
     await scene.create(*leases(2))
     first, work = scene.worker(ME)

@@ -272,6 +272,22 @@ async def test_a_write_of_an_earlier_call_that_arrives_late_does_not_cost_the_le
     assert renewed == replace(mine, counter=3, checkpoint=Position("i")) == await stored(table)
 
 
+async def test_a_late_renewal_does_not_pass_for_a_new_one(table: LeaseTable) -> None:
+    mine = await taken(table)
+    late = await table.apply(change.renew(mine))
+    assert late is not None
+
+    assert await table.apply(change.renew(mine), doubted=[change.renew(mine)]) == replace(late, counter=3)
+
+
+async def test_a_mark_that_stood_for_a_moment_forbids_a_steal(faults: Faults, table: LeaseTable) -> None:
+    mine = await taken(table)
+    refused = HttpResponse(403, HEADERS, error_body("OTSConditionCheckFail", "Condition check failed."))
+    faults.next = [faults.lost, lambda _: refused]
+
+    assert await table.apply(change.steal(mine, OTHER)) is None
+
+
 async def test_a_gift_that_was_made_without_an_answer_is_not_renewed_afterwards(table: LeaseTable) -> None:
     mine = await taken(table)
     gift = change.hand_over(mine, OTHER)

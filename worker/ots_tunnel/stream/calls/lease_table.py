@@ -11,7 +11,8 @@ faster. Without an answer that is open, and no guess is made:
 
 A write of an earlier call that stayed open can be carried out at any later time, and then moves the counter under a
 later change. So a caller whose call failed names the change in its next call (`doubted`); if the row is as that change
-leaves it, the new change is made on top of it.
+leaves it, the new change is made on top of it. It never passes for the new change, even if both write the same: it
+is not known when it was carried out, and a renewal counts from a time before it was sent.
 
 Calls end within about `SCHEDULE.total` and a try for each of the calls they make. An error that leaves tells by
 `retryable` whether a later call can succeed.
@@ -150,24 +151,28 @@ class LeaseTable:
             TunnelError: it is not known whether the change was made, unless `is_refusal` holds for the error.
         """
         began, attempt = asyncio.get_running_loop().time(), 0
-        unanswered = list(doubted)
+        earlier, unanswered = list(doubted), False
         while True:
             failure = await self._try("UpdateRow", requests.change_request(self.name, change))
             if failure is None:
                 return change.after
-            if not _failed_condition(failure):
-                unanswered.append(change)
-            if not unanswered:
+            refused = _failed_condition(failure)
+            unanswered = unanswered or not refused
+            if not unanswered and not earlier:
                 return None
             row = await self.get(change.before.stream_id, change.before.shard_id)
-            match settle(change, row):
-                case Settled.MADE:
-                    assert isinstance(row, Lease), "made changes have a row"
-                    return row
-                case Settled.LOST:
-                    if not isinstance(row, Lease) or not _is_ours(row, change, unanswered):
-                        return None
-                    change = replace(change, before=row)
+            if not isinstance(row, Lease):
+                return None
+            late = _late_write(row, change, earlier)
+            if late is not None:
+                earlier.remove(late)
+                change = replace(change, before=row)
+                continue
+            settled = settle(change, row)
+            if settled is Settled.MADE:
+                return row
+            if settled is Settled.LOST or refused:
+                return None
             await self._pause(attempt, began, failure)
             attempt += 1
 
@@ -205,9 +210,11 @@ class LeaseTable:
         await self._sleep(delay)
 
 
-def _is_ours(row: Lease, change: Change, unanswered: Sequence[Change]) -> bool:
-    """Whether an earlier write of ours moved the counter, and left the lease to its owner."""
-    return row.owner == change.before.owner and any(is_made(each, row) for each in unanswered)
+def _late_write(row: Lease, change: Change, earlier: Sequence[Change]) -> Change | None:
+    """The write of an earlier call that moved the counter, and left the lease to its owner; None if none did."""
+    if row.owner != change.before.owner:
+        return None
+    return next((each for each in earlier if is_made(each, row)), None)
 
 
 def _failed_condition(error: TunnelError) -> bool:

@@ -111,7 +111,7 @@ class LeaseKeeper:
         return {shard: sighting.lease for shard, sighting in self._sightings.items()}
 
     async def run(self) -> None:
-        """Take and renew leases until `stop` was called and none is held.
+        """Take and renew leases until `stop` was called and none is held. Cancelled, it loses them without an heir.
 
         Raises:
             TunnelError: a call failed and cannot succeed later.
@@ -128,7 +128,7 @@ class LeaseKeeper:
                 self._lose(held)
 
     def stop(self) -> None:
-        """Take nothing more, and give every lease away."""
+        """Take nothing more, and give every lease away; `run` returns when the work has given the last one."""
         self._stopping.set()
 
     async def give(self, held: HeldLease) -> None:
