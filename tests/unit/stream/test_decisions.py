@@ -11,7 +11,7 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.stream.decide.handing_over import give_away, is_asked_for, to_pass_on
 from ots_tunnel.stream.decide.share import Share, share_of
 from ots_tunnel.stream.decide.sightings import Sighting, observe
-from ots_tunnel.stream.decide.starting import waits_for
+from ots_tunnel.stream.decide.starting import to_confirm, waits_for
 from ots_tunnel.stream.decide.sync import SyncPlan, plan_sync
 from ots_tunnel.stream.decide.taking import is_given, to_steal, to_take
 from ots_tunnel.stream.lease import change
@@ -259,6 +259,13 @@ class TestStarting:
         assert waits(replace(parents[0], checkpoint=SHARD_END)) == set()
         assert waits() == set()
         assert waits(half=[HalfLease("s", shard(2), ("Checkpoint",))]) == {2}
+
+    def test_a_parent_that_the_list_lacks_is_to_be_read_by_itself(self) -> None:
+        child = Lease("s", shard(3), parents=frozenset({shard(0), shard(1), shard(2)}))
+        half = [HalfLease("s", shard(2), ("Checkpoint",))]
+
+        assert to_confirm(child, by_id(Lease("s", shard(1))), half) == {shard(0)}
+        assert to_confirm(child, {}) == child.parents
 
 
 def by_id(*found: Lease) -> dict[ShardId, Lease]:

@@ -4,7 +4,9 @@ Theory of operation. After a split or a merge the changes of a key go on in a ch
 parent is read to its end before a child begins: its lease is at SHARD_END, or there is none, because the stream has
 dropped the shard. After a merge there are two parents. A parent whose row is only half a lease is not absent.
 
-This asks for a complete list of leases, and for leases of parents that are created before those of their children.
+Leases of parents are created before those of their children, so a worker that sees the lease of a child finds those of
+the parents. But a list of many leases is not of one moment: its first page may be older than a parent, and its last
+page may have the child. So a parent that the list lacks is read once more by itself before it passes for dropped.
 """
 
 from __future__ import annotations
@@ -23,3 +25,8 @@ def waits_for(lease: Lease, leases: Mapping[ShardId, Lease], half: Iterable[Half
     """
     unfinished = {parent for parent in lease.parents if parent in leases and not leases[parent].is_finished}
     return frozenset(unfinished | (lease.parents & {each.shard_id for each in half}))
+
+
+def to_confirm(lease: Lease, leases: Mapping[ShardId, Lease], half: Iterable[HalfLease] = ()) -> frozenset[ShardId]:
+    """The parents that the list lacks: each has to be read by itself before the shard may start."""
+    return lease.parents - leases.keys() - {each.shard_id for each in half}
