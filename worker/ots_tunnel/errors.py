@@ -8,6 +8,7 @@
     |- TransportError           (retry)  ConnectError, ReadTimeout, ConnectionLost
     |- WrongTunnel                       the document's tunnel id belongs to another tunnel
     |    `- WrongTable                   ... of another table
+    |- NoStream                          the stream of a table is switched off
     |- ServiceError                      the service answered with an error code
     |    |- ServerUnavailable   (retry)  busy, throttled, internal
     |    |- ResourceGone                 the client is unknown: connect again with a new one
@@ -86,6 +87,21 @@ class WrongTunnel(TunnelError):
 
 class WrongTable(WrongTunnel):
     """The tunnel with the given id belongs to another table than the given one."""
+
+
+class NoStream(TunnelError):
+    """The stream of a table is switched off, so that the table has no shards to read.
+
+    Args:
+        table: its name.
+    """
+
+    def __init__(self, table: str) -> None:
+        super().__init__(table)
+        self.table = table
+
+    def __str__(self) -> str:
+        return f"table {self.table!r} has no stream: switch it on with a retention of 1 to 168 hours"
 
 
 class TransportError(TunnelError):

@@ -9,11 +9,12 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from ots_tunnel.client.answered import check_answered
 from ots_tunnel.client.caller import REQUEST_TIMEOUT, RetryListener, ServiceCaller, SyncServiceCaller
 from ots_tunnel.client.table_calls import StreamDescription, describe_stream_result
 from ots_tunnel.credentials import CredentialsProvider, provider_of
 from ots_tunnel.endpoint import check_place
-from ots_tunnel.errors import CodecError, ConnectionLost
+from ots_tunnel.errors import CodecError
 from ots_tunnel.model import (
     Channel,
     ChannelId,
@@ -152,7 +153,7 @@ class TunnelClient:
         """
         message = pb.DeleteTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
         _, response = await self._call("DeleteTunnel", message, before_send=before_send)
-        _check_answered("DeleteTunnel", response)
+        check_answered("DeleteTunnel", response)
 
     async def list_tunnels(self, table: str) -> tuple[TunnelInfo, ...]:
         """The tunnels of a table; an empty name means the whole instance.
@@ -161,7 +162,7 @@ class TunnelClient:
             ConnectionLost: an empty success was not the service's, so the table may have tunnels.
         """
         answer, response = await self._call("ListTunnel", pb.ListTunnelRequest(table_name=table))
-        _check_answered("ListTunnel", response)
+        check_answered("ListTunnel", response)
         return tuple(messages.tunnel_info_from_wire(tunnel) for tunnel in answer.tunnels)
 
     async def describe_tunnel(self, table: str, name: str, tunnel_id: TunnelId | None = None) -> TunnelDescription:
@@ -193,7 +194,7 @@ class TunnelClient:
         message = pb.HeartbeatRequest(tunnel_id=tunnel_id, client_id=client_id)
         message.channels.extend(messages.channels_to_wire(channels))
         answer, response = await self._caller.call(TUNNEL_OPERATIONS["Heartbeat"], message, timeout=timeout)
-        _check_answered("Heartbeat", response)
+        check_answered("Heartbeat", response)
         return messages.channels_from_wire(answer.channels)
 
     async def shutdown(self, tunnel_id: TunnelId, client_id: ClientId, *, timeout: float = REQUEST_TIMEOUT) -> None:
@@ -256,7 +257,7 @@ class TunnelClient:
         )
         operation = TUNNEL_OPERATIONS["Checkpoint"]
         _, response = await self._caller.call(operation, message, timeout=timeout, before_send=before_send)
-        _check_answered("Checkpoint", response)
+        check_answered("Checkpoint", response)
 
     async def describe_stream(self, table: str) -> StreamDescription:
         """The change log of a table: whether it is switched on, how long it keeps a change, and since when it is on.
@@ -332,12 +333,12 @@ class SyncTunnelClient:
         """See `TunnelClient.delete_tunnel`."""
         message = pb.DeleteTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
         _, response = self._call("DeleteTunnel", message)
-        _check_answered("DeleteTunnel", response)
+        check_answered("DeleteTunnel", response)
 
     def list_tunnels(self, table: str) -> tuple[TunnelInfo, ...]:
         """See `TunnelClient.list_tunnels`."""
         answer, response = self._call("ListTunnel", pb.ListTunnelRequest(table_name=table))
-        _check_answered("ListTunnel", response)
+        check_answered("ListTunnel", response)
         return tuple(messages.tunnel_info_from_wire(tunnel) for tunnel in answer.tunnels)
 
     def describe_tunnel(self, table: str, name: str, tunnel_id: TunnelId | None = None) -> TunnelDescription:
@@ -352,20 +353,6 @@ class SyncTunnelClient:
 
     def _call(self, name: str, message: Message) -> tuple[Any, HttpResponse]:
         return self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_RETRY)
-
-
-def _check_answered(name: str, response: HttpResponse) -> None:
-    """Refuse an empty success of somebody else, such as a load balancer.
-
-    It would end channels, pass for a stored checkpoint, for a deleted tunnel, or for a table without tunnels.
-
-    Every answer of the service has a request id; the vendor's SDK for Java insists on it (docs/protocol.md 1.9).
-
-    Raises:
-        ConnectionLost: the answer has none, so the call may not have been executed.
-    """
-    if not response.headers.get("x-ots-requestid"):
-        raise ConnectionLost(f"answer to {name} without x-ots-requestid: it is not the service's")
 
 
 def _read_page(operation: Operation, response: HttpResponse) -> tuple[PageContent, float]:

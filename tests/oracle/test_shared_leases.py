@@ -1,0 +1,136 @@
+"""Our workers and one of the vendor's Stream Client library share a table of leases."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from ots_tunnel.errors import TunnelError
+from ots_tunnel.stream.calls.client import StreamClient
+from ots_tunnel.stream.calls.lease_table import LeaseTable
+from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
+from ots_tunnel.stream.holding.held_lease import HeldLease
+from ots_tunnel.stream.holding.keeper import LeaseKeeper
+from ots_tunnel.stream.holding.settings import LeaseSettings
+from ots_tunnel.stream.holding.syncing import sync_shards
+from ots_tunnel.stream.lease.lease import Lease, WorkerId
+from tests.oracle.stream_worker import STATUS, create_table, running
+from tests.support.emulator.emulator_scene import CREDENTIALS, TABLE, EmulatorScene
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300)]
+
+JAVA, OURS = WorkerId("oracle"), WorkerId("ours")
+KEYS = [f"k{number}" for number in range(8)]
+#: The duration is the library's default; the rounds are those of its program in these tests.
+SETTINGS = LeaseSettings(renew_interval=0.3, take_interval=0.3)
+
+
+class Idle:
+    """Reads nothing, and hands a lease over as soon as it is asked for."""
+
+    def __init__(self) -> None:
+        self.keeper: LeaseKeeper | None = None
+        self.giving: set[asyncio.Task[None]] = set()
+        self.lost_shards: list[str] = []
+        self.errors: list[TunnelError] = []
+
+    def gained(self, held: HeldLease) -> None:
+        """It is read by no one until it is handed over."""
+
+    def asked(self, held: HeldLease) -> None:
+        assert self.keeper is not None
+        self.giving.add(asyncio.get_running_loop().create_task(self.keeper.give(held)))
+
+    def lost(self, held: HeldLease) -> None:
+        self.lost_shards.append(held.shard_id)
+
+    def failed(self, error: TunnelError) -> None:
+        self.errors.append(error)
+
+
+class Ours:
+    """One of our workers on the scene's table."""
+
+    def __init__(self, scene: EmulatorScene, stream_id: str) -> None:
+        self.table = LeaseTable(scene.caller, STATUS)
+        self.stream_id = stream_id
+        self.work = Idle()
+        self.keeper = self.work.keeper = LeaseKeeper(self.table, stream_id, OURS, self.work, SETTINGS)
+
+    async def leases(self) -> tuple[Lease, ...]:
+        return (await self.table.list(self.stream_id)).leases
+
+    async def owners(self) -> dict[WorkerId, int]:
+        """How many leases each worker owns for good; none while one is on its way."""
+        found = await self.leases()
+        if any(lease.stealer for lease in found):
+            return {}
+        owners = [lease.owner for lease in found]
+        return {owner: owners.count(owner) for owner in owners}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run inside the block, which has to stop the keeper; otherwise it is killed."""
+        task = asyncio.create_task(self.keeper.run())
+        try:
+            yield
+            await asyncio.wait_for(task, 30)
+        finally:
+            task.cancel()
+
+
+async def made(scene: EmulatorScene) -> Ours:
+    """A table with a stream of four open shards, their three parents, and rows from before and after the splits."""
+    await create_table(scene)
+    await scene.put(KEYS, range(2))
+    for _ in range(3):
+        scene.emulator.split("demo", TABLE)
+    await scene.put(KEYS, range(2, 4))
+    client = StreamClient(scene.emulator.endpoint, "demo", CREDENTIALS, caller=scene.caller)
+    return Ours(scene, (await client.stream_of(TABLE)).stream_id)
+
+
+async def test_leases_move_from_java_to_us_and_back(scene: EmulatorScene, stream_client: Path) -> None:
+    ours = await made(scene)
+    async with running(stream_client, scene.emulator.endpoint) as java:
+        await until(lambda: java.has(32), 120, "the library has read everything")
+
+        async with ours.running():
+            await until(lambda: len(ours.keeper.held) >= 3, 120, "we have our share")
+            await until(lambda: ours.owners(), 60, "nothing is on its way")
+            shares = await ours.owners()
+            assert set(shares) == {JAVA, OURS}
+            assert abs(shares[JAVA] - shares[OURS]) <= 1
+            ours.keeper.stop()
+        assert ours.work.lost_shards == []
+
+        async def all_java() -> bool:
+            return await ours.owners() == {JAVA: 7}
+
+        await until(all_java, 60, "the library has taken what we handed over")
+        await scene.put(KEYS, range(4, 6))
+        await until(lambda: java.has(48), 120, "the library has read on")
+        # Each lease moved with its checkpoint: nothing was read twice, nothing was left out.
+        assert java.written == {key: list(range(6)) for key in KEYS}
+
+
+async def test_java_goes_on_with_the_leases_that_we_made(scene: EmulatorScene, stream_client: Path) -> None:
+    ours = await made(scene)
+    await create_lease_table(ours.table)
+    client = StreamClient(scene.emulator.endpoint, "demo", CREDENTIALS, caller=scene.caller)
+    plan = await sync_shards(client, ours.table, ours.stream_id)
+    assert len(plan.create) == 7
+    async with ours.running():
+        await until(lambda: len(ours.keeper.held) == 7, 60, "we have every lease")
+        ours.keeper.stop()
+    created = {lease.shard_id: lease.parents for lease in await ours.leases()}
+
+    async with running(stream_client, scene.emulator.endpoint) as java:
+        await until(lambda: java.has(32), 120, "the library reads everything")
+        assert java.written == {key: list(range(4)) for key in KEYS}
+    assert {lease.shard_id: lease.parents for lease in await ours.leases()} == created

@@ -1,0 +1,79 @@
+"""The leases to create and to delete, from the shards that a stream lists.
+
+Theory of operation
+-------------------
+    listed shard without a lease     create one: no owner, TRIM_HORIZON, with the shard's parents
+    row that is half a lease         replace it by a new lease
+    lease whose shard is not listed  delete it: the stream has dropped the shard
+
+Parents come before children in the order of creation. A worker that sees the lease of a child then also sees those of
+the parents, and does not take a parent for one that was dropped.
+
+The leases have to be listed *before* the shards. Then every lease in the list was made for a shard that existed before
+the shards were listed, and a shard that is missing among them is one that was dropped. In the other order a lease that
+another worker makes for a new shard in between would be deleted.
+
+A deleted lease that is not at SHARD_END is a loss: the stream dropped records that no worker had read. The plan names
+these, for an alarm. Children of such a shard start.
+
+A stream always has a shard, so an empty list is refused. It would delete every lease, and with them every checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+
+from ots_tunnel.errors import CodecError
+from ots_tunnel.stream.lease.lease import HalfLease, Lease
+from ots_tunnel.stream.shards import Shard, ShardId
+
+
+@dataclass(frozen=True, slots=True)
+class SyncPlan:
+    """What a sync does.
+
+    Args:
+        create: new leases, parents first, each with the half row that it replaces.
+        delete: leases of dropped shards.
+        lost: those of them that were not read to the end.
+    """
+
+    create: tuple[tuple[Lease, HalfLease | None], ...] = ()
+    delete: tuple[Lease, ...] = ()
+    lost: tuple[Lease, ...] = ()
+
+
+def plan_sync(stream_id: str, leases: Iterable[Lease], half: Iterable[HalfLease], shards: Iterable[Shard]) -> SyncPlan:
+    """What to do so that every shard has a lease, and no other one.
+
+    Args:
+        leases, half: every row of the stream, listed before the shards.
+        shards: all that the stream lists.
+
+    Raises:
+        CodecError: there are no shards, or one is its own ancestor.
+    """
+    listed = {shard.shard_id: shard for shard in shards}
+    if not listed:
+        raise CodecError(f"shards of stream {stream_id!r}: found none, a stream has one at least")
+    owned = {lease.shard_id: lease for lease in leases}
+    halves = {each.shard_id: each for each in half}
+    # A half row of a dropped shard becomes whole as well; the next sync deletes it, with the alarm.
+    wanted = listed | {key: Shard(key) for key in halves if key not in listed}
+    create = tuple(
+        (Lease(stream_id, key, parents=wanted[key].parents), halves.get(key))
+        for key in _parents_first(wanted.values())
+        if key not in owned
+    )
+    delete = tuple(lease for key, lease in owned.items() if key not in listed)
+    return SyncPlan(create, delete, tuple(lease for lease in delete if not lease.is_finished))
+
+
+def _parents_first(shards: Iterable[Shard]) -> list[ShardId]:
+    graph = {shard.shard_id: sorted(shard.parents) for shard in shards}
+    try:
+        return [key for key in TopologicalSorter(graph).static_order() if key in graph]
+    except CycleError as error:
+        raise CodecError(f"shards of a stream: found {' -> '.join(error.args[1])}, none is its own ancestor") from error

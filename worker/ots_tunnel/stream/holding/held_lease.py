@@ -1,0 +1,129 @@
+"""One lease that this worker holds.
+
+Theory of operation. Renewals and checkpoints move one counter, so they pass one lock and follow each other. Each knows
+the changes before it whose calls have failed (`calls.lease_table`), so that a late write of ours does not pass for that
+of another worker.
+
+The fence is that of a tunnel's client, with the lease's duration as its timeout: an answered renewal or checkpoint
+counts from before it was sent, and writes to the sink end D before the lease may get another owner
+(`ots_tunnel.fence`).
+
+A lease that was lost is not held again: a worker that takes it anew has another `HeldLease`, so that work for the first
+one cannot store a checkpoint in the second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+from ots_tunnel.errors import OwnershipLost
+from ots_tunnel.fence import Fence
+from ots_tunnel.stream.calls.lease_table import LeaseTable
+from ots_tunnel.stream.holding.settings import LeaseSettings
+from ots_tunnel.stream.lease import change
+from ots_tunnel.stream.lease.change import Change
+from ots_tunnel.stream.lease.lease import NO_WORKER, Lease, Position, WorkerId
+from ots_tunnel.stream.shards import ShardId
+
+
+class HeldLease:
+    """A lease from its take on, until it is handed over or lost.
+
+    Args:
+        taken: as it was taken.
+        sent_at: time of `clock` before the take was sent.
+        clock: monotonic seconds that count suspended time.
+    """
+
+    def __init__(
+        self, table: LeaseTable, settings: LeaseSettings, taken: Lease, sent_at: float, clock: Callable[[], float]
+    ) -> None:
+        self.taken = taken
+        self.lease = taken
+        #: Who has asked for the lease; NO_WORKER if no worker has.
+        self.thief: WorkerId = NO_WORKER
+        self.fence = Fence(settings.duration, settings.renew_interval, clock)
+        self.fence.heartbeat_answered(sent_at)
+        self._table = table
+        self._duration = settings.duration
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._doubted: list[Change] = []
+        self._over = False
+
+    def __repr__(self) -> str:
+        return f"HeldLease({self.shard_id}, {self.fence})"
+
+    @property
+    def shard_id(self) -> ShardId:
+        """The shard."""
+        return self.lease.shard_id
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the lease is no longer held, so that nothing may be written."""
+        return self._over
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether the lease's duration has passed, so that another worker may have taken it."""
+        return self._clock() - self.fence.answered > self._duration
+
+    async def renew(self) -> bool:
+        """Renew the lease; whether it is still held.
+
+        Raises:
+            TunnelError: that is not known; the lease is held until it expires.
+        """
+        return await self._apply(change.renew)
+
+    async def store(self, position: Position) -> None:
+        """Store a checkpoint, which renews the lease.
+
+        Raises:
+            OwnershipLost: another worker owns the lease, or may own it.
+            TunnelError: it is not known whether the checkpoint is stored.
+        """
+        if self.has_expired or not await self._apply(lambda lease: change.store(lease, position)):
+            raise OwnershipLost(f"the lease of shard {self.shard_id} is not held: no checkpoint may be stored")
+
+    async def give(self, heir: WorkerId) -> bool:
+        """Hand the lease over, when no write is in flight: to its thief, else to the heir, else to any worker.
+
+        Returns True: the lease is not held any more, also where another worker was faster.
+
+        Raises:
+            TunnelError: it is not known whether it is handed over; writes are forbidden all the same.
+        """
+        self.fence.revoke()
+        await self._apply(lambda lease: self._gift(lease, heir))
+        self.end()
+        return True
+
+    def end(self) -> None:
+        """The lease is lost: nothing may be written any more."""
+        self._over = True
+        self.fence.revoke()
+
+    def _gift(self, lease: Lease, heir: WorkerId) -> Change:
+        if self.thief != NO_WORKER:
+            return change.transfer(replace(lease, stealer=self.thief))
+        return change.release(lease) if heir == NO_WORKER else change.hand_over(lease, heir)
+
+    async def _apply(self, make: Callable[[Lease], Change]) -> bool:
+        async with self._lock:
+            if self._over:
+                return False
+            sent_at = self._clock()
+            made, before = make(self.lease), tuple(self._doubted)
+            self._doubted.append(made)  # until there is an answer: the call may fail or be cancelled
+            after = await self._table.apply(made, doubted=before)
+            self._doubted.clear()
+            if after is None:
+                self.end()
+                return False
+            self.lease = after
+            self.fence.heartbeat_answered(sent_at)
+            return True

@@ -1,0 +1,148 @@
+"""What workers do to a lease: each change, the state in which it may be made, and what it writes.
+
+Theory of operation
+-------------------
+A change is made by one conditional write, so of two workers that saw the same lease one succeeds. The vendor's Java
+library makes the first five; the last two are changes that its workers understand:
+
+    change       writes                                   where                        counter
+    RENEW        counter                                  counter is as seen           + 1
+    TAKE         counter, owner = me, stealer = none      counter is as seen           + 1
+    STEAL        stealer = me                             owner is as seen, no stealer
+    TRANSFER     counter, owner = stealer                 counter is as seen           + 1
+    CHECKPOINT   counter, checkpoint                      counter is as seen           + 1
+    HAND_OVER    counter, owner = stealer = heir          counter is as seen           + 1
+    RELEASE      counter, owner = none, stealer = none    counter is as seen           + 1
+
+A steal leaves the counter, so that the owner's next renewal succeeds and finds it. A transfer leaves the stealer: owner
+and stealer are one, and that is how the thief sees that the lease is its own before it has taken it. A hand-over makes
+the same state for a worker that did not ask. A released lease has no owner; workers of this package take it at once,
+those of the Java library when its counter has stood still for the lease's duration.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ots_tunnel.stream.lease.lease import NO_WORKER, Lease, Position, WorkerId
+from ots_tunnel.stream.lease.row import CHECKPOINT, COUNTER, OWNER, STEALER
+
+
+class Kind(enum.Enum):
+    """Kind of a change."""
+
+    RENEW = "renew"
+    TAKE = "take"
+    STEAL = "steal"
+    TRANSFER = "transfer"
+    CHECKPOINT = "checkpoint"
+    HAND_OVER = "hand over"
+    RELEASE = "release"
+
+
+#: Attributes that a change writes, in the library's order.
+WRITES: Final[Mapping[Kind, tuple[str, ...]]] = {
+    Kind.RENEW: (COUNTER,),
+    Kind.TAKE: (COUNTER, OWNER, STEALER),
+    Kind.STEAL: (STEALER,),
+    Kind.TRANSFER: (COUNTER, OWNER),
+    Kind.CHECKPOINT: (COUNTER, CHECKPOINT),
+    Kind.HAND_OVER: (COUNTER, OWNER, STEALER),
+    Kind.RELEASE: (COUNTER, OWNER, STEALER),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a lease, for the state in which its worker saw it.
+
+    Args:
+        before: the lease as seen.
+        worker: who takes or steals, or the heir.
+        position: the new checkpoint.
+    """
+
+    kind: Kind
+    before: Lease
+    worker: WorkerId = NO_WORKER
+    position: Position | None = None
+
+    @property
+    def after(self) -> Lease:
+        """The lease after the change."""
+        lease = self.before
+        if self.kind is Kind.STEAL:
+            return replace(lease, stealer=self.worker)
+        lease = replace(lease, counter=lease.counter + 1)
+        match self.kind:
+            case Kind.TAKE:
+                return replace(lease, owner=self.worker, stealer=NO_WORKER)
+            case Kind.TRANSFER:
+                return replace(lease, owner=lease.stealer)
+            case Kind.HAND_OVER:
+                return replace(lease, owner=self.worker, stealer=self.worker)
+            case Kind.RELEASE:
+                return replace(lease, owner=NO_WORKER, stealer=NO_WORKER)
+        return lease if self.position is None else replace(lease, checkpoint=self.position)
+
+    def may_be_made_to(self, row: Lease) -> bool:
+        """Whether the write's condition holds for the row."""
+        if self.kind is Kind.STEAL:
+            return row.owner == self.before.owner and row.stealer == NO_WORKER
+        return row.counter == self.before.counter
+
+    def made_to(self, row: Lease) -> Lease:
+        """The row after the write, which leaves what the change does not write; the condition is not asked."""
+        after = self.after
+        written = WRITES[self.kind]
+        return replace(
+            row,
+            counter=after.counter if COUNTER in written else row.counter,
+            owner=after.owner if OWNER in written else row.owner,
+            stealer=after.stealer if STEALER in written else row.stealer,
+            checkpoint=after.checkpoint if CHECKPOINT in written else row.checkpoint,
+        )
+
+
+def renew(lease: Lease) -> Change:
+    """Show that the owner lives."""
+    return Change(Kind.RENEW, lease)
+
+
+def take(lease: Lease, me: WorkerId) -> Change:
+    """Become the owner."""
+    return Change(Kind.TAKE, lease, me)
+
+
+def steal(lease: Lease, me: WorkerId) -> Change:
+    """Ask the owner for the lease."""
+    return Change(Kind.STEAL, lease, me)
+
+
+def transfer(lease: Lease) -> Change:
+    """Give the lease to its stealer.
+
+    Raises:
+        ValueError: it has none.
+    """
+    if lease.stealer == NO_WORKER:
+        raise ValueError(f"stealer of shard {lease.shard_id!r}: found none, a transfer needs one")
+    return Change(Kind.TRANSFER, lease)
+
+
+def store(lease: Lease, position: Position) -> Change:
+    """Store a checkpoint, which renews the lease as well."""
+    return Change(Kind.CHECKPOINT, lease, position=position)
+
+
+def hand_over(lease: Lease, heir: WorkerId) -> Change:
+    """Give the lease to a worker that did not ask for it."""
+    return Change(Kind.HAND_OVER, lease, heir)
+
+
+def release(lease: Lease) -> Change:
+    """Leave the lease to any worker."""
+    return Change(Kind.RELEASE, lease)
