@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ots_tunnel.model import PrimaryKey
@@ -67,7 +67,7 @@ def pages_of_all_versions(
         max_versions = found
 
 
-def raw_batches(index: int, pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
+def raw_batches(index: int, pages: Iterable[RangePage]) -> Iterator[pa.RecordBatch]:
     """Rows as bytes, each with a PlainBuffer header, then an empty row that marks the end of the split."""
     from ots_tunnel.protocol.plainbuffer.offsets import split_rows
     from ots_tunnel.protocol.plainbuffer.tags import HEADER
@@ -81,7 +81,7 @@ def raw_batches(index: int, pages: Iterator[RangePage]) -> Iterator[pa.RecordBat
     yield build_batch((("split", integers, [index]), ("row", binary, [b""])))
 
 
-def typed_batches(columns: Sequence[tuple[str, str]], pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
+def typed_batches(columns: Sequence[tuple[str, str]], pages: Iterable[RangePage]) -> Iterator[pa.RecordBatch]:
     """The requested columns of every row; the pages were read with one version per column, the latest.
 
     Raises:
@@ -94,6 +94,24 @@ def typed_batches(columns: Sequence[tuple[str, str]], pages: Iterator[RangePage]
         if batch is None:
             batch = batch_by_reference(columns, page.rows)
         if batch.num_rows:
+            yield batch
+
+
+class Observed:
+    """Batches on their way; counts their rows and the columns that had a value."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self.rows = 0
+        self.columns: set[str] = set()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Every batch, unchanged."""
+        for batch in self._batches:
+            self.rows += batch.num_rows
+            for name in batch.schema.names:
+                if name not in self.columns and batch.column(name).null_count < batch.num_rows:
+                    self.columns.add(name)
             yield batch
 
 
