@@ -18,7 +18,8 @@ from ots_tunnel.errors import ConfigError, PermissionDenied, TunnelError
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from ots_tunnel.spark.source import RAW_SCHEMA, TablestoreDataSource
+from ots_tunnel.spark.planning import RAW_SCHEMA
+from ots_tunnel.spark.source import TablestoreDataSource
 
 from .conftest import ROWS, Instance
 
@@ -168,9 +169,12 @@ def test_an_attribute_named_almost_like_a_key_is_read(instance: Instance) -> Non
     assert [row["fligth"] for row in found if row["fligth"]] == [5]
 
 
-def test_a_missing_right_fails_once_where_the_query_is_planned(instance: Instance, emulator: Emulator) -> None:
+@pytest.mark.parametrize(("mode", "schema"), [("typed", StructType([StructField("delay", LongType())])), ("raw", RAW)])
+def test_a_missing_right_fails_once_where_the_query_is_planned(
+    instance: Instance, emulator: Emulator, mode: str, schema: StructType
+) -> None:
     emulator.faults.add(FaultRule("GetRange", code="OTSNoPermissionAccess", message="no"))
-    reader = source(instance).reader(StructType([StructField("delay", LongType())]))
+    reader = source(instance, mode=mode).reader(schema)
     calls = emulator.calls
 
     with pytest.raises(PermissionDenied):

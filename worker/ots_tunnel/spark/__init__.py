@@ -5,10 +5,11 @@
     register(spark)
     frame = spark.read.format("ots").options(endpoint=..., instance=..., table=..., columns="price DOUBLE").load()
 
-`source` is the batch source; `registration` makes it known to a session, `options`, `ddl` and `schemas` check what a
-query asks for, `batches` and `columns` turn pages into Arrow, `occurrence` warns of columns that are in no row.
-`driver` is the snapshot's driver program, `copying` its task, `pending` the splits of one job, `progress` and
-`cluster` the progress record. There is no streaming source yet.
+`source` is the batch source, and `registration` makes it known to a session. `options`, `ddl` and `schemas` check what
+a query asks for. `planning` and `inference` find its columns and splits; `where`, `key_filters` and `key_ranges` turn
+conditions into ranges of keys. `reading`, `batches` and `columns` turn pages into Arrow, `logins` has the keys, and
+`occurrence` warns of absent columns. `driver` is the snapshot's driver program, `copying` its task, `pending` the
+splits of one job, `progress` and `cluster` the progress record. There is no streaming source yet.
 """
 
 from __future__ import annotations

@@ -14,19 +14,35 @@ Options:
     endpoint, instance, table   required
     credentialsDirectory        folder with accessKeyId and accessKeySecret, on driver and executors, default
                                 /etc/ots/secrets/source; keys are never options, because Spark's UI shows options
+    credentialsProvider         instead: `environment` (OTS_ACCESS_KEY_ID, OTS_ACCESS_KEY_SECRET, OTS_SECURITY_TOKEN of
+                                driver and executors), or the dotted name of a class: it is created without arguments,
+                                and called for `ots_tunnel.model.Credentials`
     columns                     attribute columns as DDL; the key columns precede them automatically. Types are BIGINT,
                                 DOUBLE, BOOLEAN, STRING and BINARY; raw mode needs none. With `.schema(...)` instead,
                                 exactly its columns are read, and it may leave out key columns
+    where                       conditions on the first columns of the key, such as `id = 5` or `id BETWEEN 5 AND 9`
+    pushFilters                 `true`: Spark's filters become ranges of keys; see below. Default `false`
+    sampleRows                  without `columns` and `.schema(...)`: rows, in the order of the keys, that tell the
+                                columns beside those that the table defines (`inference`); default 1000
+    onTypeConflict              a value of another type than its column: `error` (default), `null`, or `string`: text in
+                                a column of strings, an error in others
     splitBytes                  size of a split by the service's estimate, default 104857600, at least 1048576
+    rowsPerSecond               most rows of one task; 0 (default) is no limit
+    startVersion, endVersion    cells whose version is in this range alone: milliseconds, the end exclusive
+    maxVersions                 raw mode: most versions of a cell, default those that the table keeps
     mode                        typed (default): the latest version of each column, NULL if the row has none
                                 raw: see below
 
-Only the schema's columns travel, up to 128 of them; of a wider schema all columns do.
-A value of another type than the schema's fails the query; Tablestore keeps types per cell, not per column. The one
-conversion is BIGINT to DOUBLE.
+Only the schema's columns travel, up to 128 of them; of a wider schema all columns do. Tablestore keeps types per cell,
+not per column. The one conversion without `onTypeConflict` is BIGINT to DOUBLE. While a page is decoded, the next one
+is fetched (`reading`).
 
 Names are checked where the query is planned: keys by their exact names and types, and by a first look at some rows what
 else would fail every task. A column that no row of the scan has is a warning in the driver's log (`occurrence`).
+
+Conditions of `where` become ranges of keys, and only their rows are read (`where`, `key_filters`, `key_ranges`). With
+`pushFilters` Spark's own filters do as well, in PySpark 4.1 and newer. It is no default, because Spark (seen in 4.2.1)
+plans the reading once for a DataFrame that was loaded: a second query of it reads the rows of the first one's filters.
 
 Raw mode is lossless; with `columns` it has these columns alone. Its schema is `split BIGINT, row BINARY`; `row` is one
 PlainBuffer row with its header and every version of every cell, in the form that a write takes
@@ -40,38 +56,28 @@ docs/architecture.md 7 says where each part runs. The client retries calls, Spar
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import BinaryType, BooleanType, DoubleType, LongType, StringType, StructType
 
-from ots_tunnel.errors import ConfigError, TunnelError
-from ots_tunnel.model import PrimaryKey
-from ots_tunnel.spark.batches import (
-    Observed,
-    asked_columns,
-    pages_of_all_versions,
-    raw_batches,
-    read_pages,
-    typed_batches,
-)
-from ots_tunnel.spark.ddl import check_repeated, check_type
+from ots_tunnel.errors import TunnelError
+from ots_tunnel.spark.batches import Observed, pages_of_all_versions, raw_batches, typed_batches
+from ots_tunnel.spark.key_filters import push
+from ots_tunnel.spark.key_ranges import KeyBounds
 from ots_tunnel.spark.occurrence import Scan, SplitSeen, report
 from ots_tunnel.spark.options import SourceOptions
-from ots_tunnel.spark.schemas import check_keys, check_misspelt, key_columns
+from ots_tunnel.spark.planning import RAW_SCHEMA, checked_columns, columns_of, plan_splits, reading_of
+from ots_tunnel.spark.reading import paced, read_ahead
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ots_tunnel.client.table import SyncTableClient
-    from ots_tunnel.client.table_calls import TableDescription
+    from ots_tunnel.client.table import RangePage, SyncTableClient
 
-RAW_SCHEMA = "split BIGINT, row BINARY"
-#: Rows of the first look; own choice, one small page.
-SAMPLE_ROWS = 100
 _SPARK_TYPES = {
     "bigint": LongType(),
     "double": DoubleType(),
@@ -100,10 +106,10 @@ class TablestoreDataSource(DataSource):  # type: ignore[misc]  # pyspark has no 
         return "ots"
 
     def schema(self) -> StructType | str:
-        """Schema of a query without `.schema(...)`: raw, or the key columns and those of option `columns`."""
+        """Schema of a query without `.schema(...)`: raw, or the key and the columns of the option or of some rows."""
         try:
             options = SourceOptions.parse(self.options)
-            return RAW_SCHEMA if options.raw else _struct(_columns_of(options))
+            return RAW_SCHEMA if options.raw else _struct(columns_of(options))
         except TunnelError as error:
             raise error.with_traceback(None) from None
 
@@ -111,7 +117,8 @@ class TablestoreDataSource(DataSource):  # type: ignore[misc]  # pyspark has no 
         """Check the schema and return its reader."""
         try:
             options = SourceOptions.parse(self.options)
-            return TablestoreReader(options, _checked_columns(options, schema), self.occurrences)
+            kind = PushingReader if options.push_filters and not options.raw else TablestoreReader
+            return kind(options, checked_columns(options, schema), self.occurrences)
         except TunnelError as error:
             raise error.with_traceback(None) from None
 
@@ -119,10 +126,9 @@ class TablestoreDataSource(DataSource):  # type: ignore[misc]  # pyspark has no 
 class SplitPartition(InputPartition):  # type: ignore[misc]  # pyspark has no types we follow
     """One split with all that `read` needs, pickled to an executor."""
 
-    def __init__(self, index: int, start: PrimaryKey, end: PrimaryKey, max_versions: int, scan: Scan) -> None:
+    def __init__(self, index: int, ranges: Sequence[KeyBounds], max_versions: int, scan: Scan) -> None:
         super().__init__(index)
-        self.start = start
-        self.end = end
+        self.ranges = tuple(ranges)
         self.max_versions = max_versions
         self.scan = scan
 
@@ -136,6 +142,8 @@ class TablestoreReader(DataSourceReader):  # type: ignore[misc]  # pyspark has n
         self._options = options
         self._columns = tuple(columns)
         self._occurrences = occurrences
+        self._pushed: list[KeyBounds] | None = None
+        """Ranges of the filters that Spark leaves to this reader."""
 
     def partitions(self) -> list[InputPartition]:
         """One partition per split; runs on the driver's machine."""
@@ -146,7 +154,8 @@ class TablestoreReader(DataSourceReader):  # type: ignore[misc]  # pyspark has n
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Arrow batches of one split, one per page; runs on an executor."""
-        assert isinstance(partition, SplitPartition)
+        if not isinstance(partition, SplitPartition):
+            return  # Spark's own, where there is no partition: no row fits the filters
         try:
             client = self._options.client()
             try:
@@ -157,18 +166,28 @@ class TablestoreReader(DataSourceReader):  # type: ignore[misc]  # pyspark has n
             raise error.with_traceback(None) from None
 
     def _batches(self, client: SyncTableClient, partition: SplitPartition) -> Iterator[pa.RecordBatch]:
-        split = self._options.table, partition.start, partition.end, partition.max_versions
+        table, versions = self._options.table, partition.max_versions
+        start, end = partition.ranges[0]
         if self._options.splits_directory:
-            yield from raw_batches(partition.value, pages_of_all_versions(client, *split))
+            yield from raw_batches(partition.value, pages_of_all_versions(client, table, start, end, versions))
             return
-        pages = read_pages(client, *split, columns=self._asked(partition.start))
+        # closed here: an error keeps the frames below, and the thread must not use a client that is closed
+        reading = reading_of(self._options, self._columns, start, versions)
+        with closing(read_ahead(reading.pages(client, partition.ranges))) as pages:
+            yield from paced(self._decoded(pages, partition), self._options.rows_per_second)
+
+    def _decoded(self, pages: Iterator[RangePage], partition: SplitPartition) -> Iterator[pa.RecordBatch]:
         if self._options.raw:
             yield from raw_batches(partition.value, pages)
             return
-        observed = Observed(typed_batches(self._columns, pages))
+        observed = Observed(typed_batches(self._columns, pages, self._options.on_conflict))
         yield from observed
         seen = SplitSeen(observed.rows, frozenset(observed.columns))
         report(self._occurrences, partition.scan, partition.value, seen)
+
+    def _splits(self) -> list[InputPartition]:
+        plan = plan_splits(self._options, self._columns, self._pushed)
+        return [SplitPartition(index, ranges, plan.max_versions, plan.scan) for index, ranges in plan.splits]
 
     def _copied_splits(self) -> list[InputPartition]:
         from ots_tunnel.spark.pending import read_pending
@@ -181,85 +200,24 @@ class TablestoreReader(DataSourceReader):  # type: ignore[misc]  # pyspark has n
             client.close()
         splits = read_pending(Path(options.splits_directory))
         scan = Scan("", options.table, len(splits), ())
-        return [SplitPartition(split.index, split.start, split.end, versions, scan) for split in splits]
+        return [SplitPartition(split.index, [(split.start, split.end)], versions, scan) for split in splits]
 
-    def _splits(self) -> list[InputPartition]:
-        from ots_tunnel.snapshot.splits import split_list
 
-        options = self._options
-        client = options.reachable_client()
+class PushingReader(TablestoreReader):
+    """Takes filters. A class of its own, because PySpark refuses one with this method where its setting is off."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802, RUF100 - the name is PySpark's
+        """Take the filters that ranges of keys express; return those that are left to Spark."""
         try:
-            table = client.describe_table(options.table)
-            splits = split_list(client.compute_splits(options.table, unit_bytes=options.split_bytes)).splits()
-            if options.raw:
-                _check_raw_columns(options.columns or (), table)
-            else:
-                check_keys(self._columns, table)
-                self._look(client, table, splits[0].start, splits[-1].end)
-        finally:
-            client.close()
-        keys = dict(key_columns(table))
-        attributes = tuple(name for name, _ in self._columns if name not in keys) if not options.raw else ()
-        scan = Scan(uuid.uuid4().hex, options.table, len(splits), attributes)
-        versions = table.max_versions if options.raw else 1
-        return [SplitPartition(split.index, split.start, split.end, versions, scan) for split in splits]
-
-    def _look(self, client: SyncTableClient, table: TableDescription, start: PrimaryKey, end: PrimaryKey) -> None:
-        """Read a few rows as the tasks will: a missing right or a wrong type fails here once, and not in each task."""
-        columns = self._asked(start)
-        page = client.get_range(table.name, start, end, max_versions=1, limit=SAMPLE_ROWS, columns=columns)
-
-        def seen() -> set[str]:
-            from ots_tunnel.protocol.plainbuffer.codec import decode_rows
-
-            return {column.name for row in decode_rows(page.rows) for column in row.columns}
-
-        check_misspelt(self._columns, table, seen)
-        for _ in typed_batches(self._columns, [page]):
-            pass
-
-    def _asked(self, start: PrimaryKey) -> tuple[str, ...]:
-        if self._options.raw:
-            return asked_columns(start, self._options.columns) if self._options.columns else ()
-        return asked_columns(start, self._columns)
-
-
-def _columns_of(options: SourceOptions) -> list[tuple[str, str]]:
-    client = options.reachable_client()
-    try:
-        table = client.describe_table(options.table)
-    finally:
-        client.close()
-    added = options.columns or ()
-    keys = key_columns(table)
-    repeated = [name for name, _ in added if name in dict(keys)]
-    if repeated:
-        raise ConfigError(f"option 'columns': found the key column {repeated[0]!r}, which precedes them by itself")
-    check_keys(added, table)
-    return [*keys, *added]
-
-
-def _checked_columns(options: SourceOptions, schema: StructType) -> tuple[tuple[str, str], ...]:
-    found = tuple((field.name, field.dataType.simpleString()) for field in schema.fields)
-    if not found:
-        # rows without a column do not reach Spark: it would count none
-        raise ConfigError("the schema: found no columns, allowed is one or more, such as a column of the key")
-    if options.raw and found != (("split", "bigint"), ("row", "binary")):
-        raise ConfigError(f"mode raw has only the schema {RAW_SCHEMA}")
-    check_repeated([name for name, _ in found])
-    strict = [field.name for field in schema.fields if not field.nullable]
-    if strict:
-        raise ConfigError(f"column {strict[0]!r}: found NOT NULL, allowed are columns that may hold NULL")
-    return tuple((name, check_type(name, kind)) for name, kind in found)
-
-
-def _check_raw_columns(columns: Sequence[tuple[str, str]], table: TableDescription) -> None:
-    from ots_tunnel.client.table_calls import MAX_COLUMNS
-
-    # with the key column that is always asked for; without it rows would be missing
-    if len(columns) >= MAX_COLUMNS:
-        raise ConfigError(f"option 'columns': found {len(columns)} names, allowed are {MAX_COLUMNS - 1} in mode raw")
-    check_keys([(name, dict(key_columns(table)).get(name, "")) for name, _ in columns], table)
+            client = self._options.reachable_client()
+            try:
+                key = client.describe_table(self._options.table).primary_key
+            finally:
+                client.close()
+        except TunnelError as error:
+            raise error.with_traceback(None) from None
+        left, self._pushed = push(filters, key, [name for name, _ in self._columns])
+        return left
 
 
 def _struct(columns: Sequence[tuple[str, str]]) -> StructType:
