@@ -33,7 +33,13 @@ KEYS = (KeyColumn("carrier", KeyType.STRING), KeyColumn("flight", KeyType.INTEGE
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def event_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the session's event log."""
+    return tmp_path_factory.mktemp("events")
+
+
+@pytest.fixture(scope="session")
+def spark(event_logs: Path) -> Iterator[Any]:
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         lack("java", "no Java: Spark needs version 17 on the path or in JAVA_HOME")
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -46,6 +52,9 @@ def spark() -> Iterator[Any]:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.python.unix.domain.socket.enabled", "true")
+        .config("spark.eventLog.enabled", "true")
+        .config("spark.eventLog.compress", "false")
+        .config("spark.eventLog.dir", event_logs.as_uri())
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

@@ -43,6 +43,7 @@ def test_log_actions_are_an_interface() -> None:
         "checkpoint_failed",
         "client_gone",
         "closing_at_once",
+        "column_never_seen",
         "completed",
         "connect_failed",
         "connected",

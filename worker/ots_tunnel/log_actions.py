@@ -186,3 +186,10 @@ class LogAction(enum.StrEnum):
         "topic",
     )
     SNAPSHOT_PROGRESS = "snapshot_progress", "Splits of a snapshot are done, or their record could not be written."
+    COLUMN_NEVER_SEEN = (
+        "column_never_seen",
+        "Columns of a Spark query are in no row that was read.",
+        "table",
+        "rows",
+        "columns",
+    )

@@ -41,6 +41,15 @@ def test_a_range_goes_from_start_to_end() -> None:
     assert decode_primary_key(request.inclusive_start_primary_key) == start
     assert decode_primary_key(request.exclusive_end_primary_key) == end
     assert (request.direction, request.max_versions, request.limit) == (pb.FORWARD, 3, 10)
+    assert not request.HasField("time_range")
+
+
+def test_a_range_may_have_the_cells_of_some_versions_alone() -> None:
+    start, end = (("pk", Marker.INF_MIN),), (("pk", "z"),)
+
+    asked = calls.get_range_request("t", start, end, max_versions=3, versions=(5, 9)).time_range
+
+    assert (asked.start_time, asked.end_time) == (5, 9)
 
 
 def test_no_next_key_is_the_end() -> None:

@@ -117,6 +117,7 @@ class TableClient:
         limit: int | None = None,
         direction_forward: bool = True,
         columns: Sequence[str] = (),
+        versions: tuple[int, int] | None = None,
     ) -> RangePage:
         """Whole rows from `start` (inclusive) to `end` (exclusive); the next page starts at `next_start`, if set.
 
@@ -130,6 +131,7 @@ class TableClient:
             limit=limit,
             direction_forward=direction_forward,
             columns=columns,
+            versions=versions,
         )
         answer, _ = await self._caller.call(TABLE_OPERATIONS["GetRange"], message, retry=CALL_RETRY)
         while (rest := calls.rest_of_row(message, answer)) is not None:
@@ -211,6 +213,7 @@ class SyncTableClient:
         limit: int | None = None,
         direction_forward: bool = True,
         columns: Sequence[str] = (),
+        versions: tuple[int, int] | None = None,
     ) -> RangePage:
         """See `TableClient.get_range`."""
         message = calls.get_range_request(
@@ -221,6 +224,7 @@ class SyncTableClient:
             limit=limit,
             direction_forward=direction_forward,
             columns=columns,
+            versions=versions,
         )
         answer, _ = self._caller.call(TABLE_OPERATIONS["GetRange"], message, retry=CALL_RETRY)
         while (rest := calls.rest_of_row(message, answer)) is not None:

@@ -123,6 +123,7 @@ def get_range_request(
     limit: int | None = None,
     direction_forward: bool = True,
     columns: Sequence[str] = (),
+    versions: tuple[int, int] | None = None,
 ) -> pb.GetRangeRequest:
     """Rows from `start` (inclusive) to `end` (exclusive) with up to `max_versions` versions per column.
 
@@ -131,6 +132,7 @@ def get_range_request(
     Args:
         columns: those to return, at most `MAX_COLUMNS`; none for all. A row that has none of them is left out, unless a
             column of the key is among them. The key is part of every row.
+        versions: the cells to return, by their version: milliseconds, the first inclusive, the second exclusive.
     """
     request = pb.GetRangeRequest(
         table_name=table,
@@ -142,6 +144,8 @@ def get_range_request(
     )
     if limit is not None:
         request.limit = limit
+    if versions is not None:
+        request.time_range.start_time, request.time_range.end_time = versions
     return request
 
 

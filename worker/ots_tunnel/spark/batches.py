@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ots_tunnel.model import PrimaryKey
@@ -67,7 +67,7 @@ def pages_of_all_versions(
         max_versions = found
 
 
-def raw_batches(index: int, pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
+def raw_batches(index: int, pages: Iterable[RangePage]) -> Iterator[pa.RecordBatch]:
     """Rows as bytes, each with a PlainBuffer header, then an empty row that marks the end of the split."""
     from ots_tunnel.protocol.plainbuffer.offsets import split_rows
     from ots_tunnel.protocol.plainbuffer.tags import HEADER
@@ -81,8 +81,14 @@ def raw_batches(index: int, pages: Iterator[RangePage]) -> Iterator[pa.RecordBat
     yield build_batch((("split", integers, [index]), ("row", binary, [b""])))
 
 
-def typed_batches(columns: Sequence[tuple[str, str]], pages: Iterator[RangePage]) -> Iterator[pa.RecordBatch]:
+def typed_batches(
+    columns: Sequence[tuple[str, str]], pages: Iterable[RangePage], on_conflict: str = "error"
+) -> Iterator[pa.RecordBatch]:
     """The requested columns of every row; the pages were read with one version per column, the latest.
+
+    Args:
+        on_conflict: what becomes of a value of another type than its column: `error`; `null`; or `string`, which is a
+            text of it in a column of strings, and an error in others.
 
     Raises:
         CodecError: a row is malformed, or a value has another type than its column.
@@ -92,24 +98,45 @@ def typed_batches(columns: Sequence[tuple[str, str]], pages: Iterator[RangePage]
     for page in pages:
         batch = compiled_batch(columns, page.rows)
         if batch is None:
-            batch = batch_by_reference(columns, page.rows)
+            batch = batch_by_reference(columns, page.rows, on_conflict)
         if batch.num_rows:
             yield batch
 
 
-def batch_by_reference(columns: Sequence[tuple[str, str]], rows: bytes) -> pa.RecordBatch:
-    """The requested columns of the rows of a page, by way of Python objects.
+class Observed:
+    """Batches on their way; counts their rows and the columns that had a value."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self.rows = 0
+        self.columns: set[str] = set()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Every batch, unchanged."""
+        for batch in self._batches:
+            self.rows += batch.num_rows
+            for name in batch.schema.names:
+                if name not in self.columns and batch.column(name).null_count < batch.num_rows:
+                    self.columns.add(name)
+            yield batch
+
+
+def batch_by_reference(columns: Sequence[tuple[str, str]], rows: bytes, on_conflict: str = "error") -> pa.RecordBatch:
+    """The requested columns of the rows of a page, by way of Python objects; arguments as in `typed_batches`.
 
     Raises:
         CodecError: see `typed_batches`.
     """
     from ots_tunnel.protocol.plainbuffer.codec import decode_rows
-    from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
+    from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch, converted
 
     decoded: list[dict[str, Any]] = []
     for row in decode_rows(rows):
         values: dict[str, Any] = {column.name: column.value for column in row.columns}
         values.update(row.primary_key)
         decoded.append(values)
-    wanted = ((name, COLUMN_TYPES[kind], [row.get(name) for row in decoded]) for name, kind in columns)
-    return build_batch(tuple(wanted))
+    wanted = []
+    for name, kind in columns:
+        found = [row.get(name) for row in decoded]
+        wanted.append((name, COLUMN_TYPES[kind], converted(COLUMN_TYPES[kind], found, on_conflict)))
+    return build_batch(wanted)

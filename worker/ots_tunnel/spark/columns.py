@@ -9,6 +9,7 @@ Functions import pyarrow when they run, because the driver pickles their callers
 from __future__ import annotations
 
 from array import array
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -78,6 +79,22 @@ COLUMN_TYPES = {
         ColumnType("binary", (bytes,), _pack_bytes, b"", "binary", BLOB),
     )
 }
+
+
+def converted(kind: ColumnType, values: list[Any], on_conflict: str) -> list[Any]:
+    """The values with those of another type replaced, as `batches.typed_batches` describes it."""
+    if on_conflict == "null":
+        return [value if value is None or _fits(kind, value) else None for value in values]
+    if on_conflict == "string" and kind.tag == STRING:
+        return [value if value is None or isinstance(value, str) else text_of(value) for value in values]
+    return values
+
+
+def text_of(value: float | bool | bytes) -> str:
+    """A value as text: true and false, numbers as Python writes them, binaries in base64."""
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def build_array(kind: ColumnType, name: str, values: Sequence[Any]) -> pa.Array:
