@@ -34,7 +34,7 @@ from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.transport.foreign_sockets import limit_sockets
 from ots_tunnel.transport.guarded_body import GuardedBody
 from ots_tunnel.transport.sync import SyncTransport
-from tests.support.certificates import self_signed
+from tests.support.network.certificates import self_signed
 from tests.support.waiting import until, wait_until
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

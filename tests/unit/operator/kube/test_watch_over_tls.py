@@ -12,8 +12,8 @@ import pytest
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.cluster import Selection
 from ots_tunnel_operator.kube.kinds import SECRET
-from tests.support.certificates import self_signed
 from tests.support.kube.kubeconfig import write_kubeconfig
+from tests.support.network.certificates import self_signed
 
 ACCEPTED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
