@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from tests.bench.bench_scene import DEADLINE, POLL, BenchScene, Tunnel
 from tests.bench.contenders import Contender, Job, Programs
-from tests.bench.milestone_worker import Point
+from tests.bench.programs.milestone_worker import Point
 
 ROOT = Path(__file__).parents[2]
 _TICKS = os.sysconf("SC_CLK_TCK")

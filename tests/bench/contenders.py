@@ -149,7 +149,7 @@ def our_command(endpoint: str, tunnel: Tunnel, job: Job, folder: Path) -> list[s
     """`ots-tunnel run` with the settings of the comparison."""
     document = folder / "worker.yaml"
     document.write_text(dump_config(our_document(endpoint, tunnel, job, folder)))
-    program = ["tests.bench.milestone_worker", str(job.mark)] if job.mark else ["ots_tunnel"]
+    program = ["tests.bench.programs.milestone_worker", str(job.mark)] if job.mark else ["ots_tunnel"]
     return [sys.executable, "-m", *program, "run", "--config", str(document)]
 
 
@@ -170,7 +170,7 @@ def our_document(endpoint: str, tunnel: Tunnel, job: Job, folder: Path) -> Worke
             sink = _outlet(job)
         case mode:
             factory = {"all": "all_columns"}.get(mode, mode)
-            sink = SinkConfig(python=PythonSinkConfig(factory=f"tests.bench.processors:{factory}"))
+            sink = SinkConfig(python=PythonSinkConfig(factory=f"tests.bench.programs.processors:{factory}"))
     source = {"table": tunnel.table, "tunnel_name": tunnel.name, "tunnel_id": tunnel.tunnel_id}
     return WorkerConfig(
         source=TunnelConfig(endpoint=endpoint, **source, **instance),

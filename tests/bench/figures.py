@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tests.bench.consumers import Report
-from tests.bench.milestone_worker import Point
+from tests.bench.programs.milestone_worker import Point
 
 MILLION = 1_000_000
 

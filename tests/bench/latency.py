@@ -20,7 +20,7 @@ from tests.bench.bench_scene import CHANNELS, DEADLINE, KEYS, POLL, key_of, row_
 from tests.bench.consumers import Lab
 from tests.bench.contenders import Beat, Contender, Job
 from tests.bench.figures import Figure, quantile, windows
-from tests.bench.processors import SENT_COLUMN
+from tests.bench.programs.processors import SENT_COLUMN
 
 NAME = "latency"
 TABLE = "followed"

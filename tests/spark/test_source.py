@@ -155,7 +155,7 @@ class Told(logging.Handler):
 
 
 def test_columns_in_no_row_are_named_once_in_the_drivers_log(spark: Any, instance: Instance) -> None:
-    told, logger = Told(), logging.getLogger("ots_tunnel.spark.occurrence")
+    told, logger = Told(), logging.getLogger("ots_tunnel.spark.reader.occurrence")
     logger.addHandler(told)
     try:
         frame = reader(spark, instance, columns="remrak STRING, delay BIGINT").load()

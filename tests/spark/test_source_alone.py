@@ -18,7 +18,7 @@ from ots_tunnel.errors import ConfigError, PermissionDenied, TunnelError
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from ots_tunnel.spark.planning import RAW_SCHEMA
+from ots_tunnel.spark.reader.planning import RAW_SCHEMA
 from ots_tunnel.spark.source import TablestoreDataSource
 
 from .conftest import ROWS, Instance

@@ -11,9 +11,9 @@ from ots_tunnel.model import Action, CellOp, ChannelId, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.files.declared import Declared
 from ots_tunnel.sinks.files.parquet import Parquet
-from ots_tunnel.sinks.files.row_form import TypedForm
+from ots_tunnel.sinks.files.rows.declared import Declared
+from ots_tunnel.sinks.files.rows.row_form import TypedForm
 
 KEY = (("name", "\u00fc"), ("id", -5), ("raw", b"\x00\xff"))
 TYPES = {"i": "integer", "d": "double", "b": "boolean", "s": "string", "y": "binary"}

@@ -11,7 +11,11 @@ TESTS = Path(__file__).parents[1]
 #: Folder -> folders that it may import, with the reason.
 ALLOWED = {
     "unit": {"bench"},  # tests of the parts of the benchmark
-    "bench": {"operator"},  # the operator's process
+    "bench": {"operator", "kafka"},  # the operator's process; the broker that sinks are measured with
+    "oracle": {
+        "bench",
+        "kafka",
+    },  # the benchmark's programs around the vendor's SDKs, one of which writes to the broker
     "docs": {"bench", "sharp_edges"},  # the pages show the benchmark's table and the list of edges
     "chart": {"docs", "operator"},  # the page of its values; the operator runs under its roles
     "operator": {"simulation", "kafka"},  # the model of the API server; the broker behind an object

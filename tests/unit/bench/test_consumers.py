@@ -6,7 +6,7 @@ import pytest
 
 from tests.bench.consumers import Report, check_count, report_of
 from tests.bench.contenders import Contender, Job
-from tests.bench.milestone_worker import Milestone, Point
+from tests.bench.programs.milestone_worker import Milestone, Point
 
 
 def test_the_last_line_of_a_vendors_program() -> None:

@@ -60,7 +60,11 @@ def test_the_command_line_of_each_contender(contender: Contender, part: str, tmp
 @pytest.mark.parametrize("contender", [contender for contender in Contender if contender is not Contender.OURS])
 def test_the_vendors_workers_have_a_mark_where_ours_has_one(contender: Contender, tmp_path: Path) -> None:
     assert "-mark=5" in command(contender, Job("count", mark=5), tmp_path)
-    assert command(Contender.OURS, Job("count", mark=5), tmp_path)[1:4] == ["-m", "tests.bench.milestone_worker", "5"]
+    assert command(Contender.OURS, Job("count", mark=5), tmp_path)[1:4] == [
+        "-m",
+        "tests.bench.programs.milestone_worker",
+        "5",
+    ]
 
 
 PLACES = {"lines": "/there", "parquet": "/there", "kafka": "127.0.0.1:9/topic", "http": "http://127.0.0.1:9/in"}

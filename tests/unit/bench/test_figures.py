@@ -6,7 +6,7 @@ import pytest
 
 from tests.bench.consumers import Report
 from tests.bench.figures import Figure, Rounds, Stretch, quantile, windows
-from tests.bench.milestone_worker import Point
+from tests.bench.programs.milestone_worker import Point
 
 
 def stretch(start: float, cpu: float, seconds: float = 2.0) -> Stretch:

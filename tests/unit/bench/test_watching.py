@@ -11,7 +11,7 @@ from ots_tunnel.protocol.plainbuffer.codec import decode_row
 from tests.bench.hot_channel import stored
 from tests.bench.idle import cpu_per_minute
 from tests.bench.latency import ROWS_PER_WRITE, changes_now
-from tests.bench.processors import SENT_COLUMN
+from tests.bench.programs.processors import SENT_COLUMN
 
 
 def test_the_stand_in_answers_that_every_row_is_stored() -> None:

@@ -16,13 +16,12 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, stdout
 from ots_tunnel.sinks.cloud_events import Event, Events
 from ots_tunnel.sinks.count import CountSink
-from ots_tunnel.sinks.feed import HELD_BYTES, Feed
+from ots_tunnel.sinks.feed import HELD_BYTES, Feed, SliceFeed
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.json_bytes import PORTION_BYTES
 from ots_tunnel.sinks.kafka.shipment import PARCELS_BYTES, Shipment
 from ots_tunnel.sinks.middleware.base import behind
 from ots_tunnel.sinks.middleware.transform import Omitted, Transform, Transformed
-from ots_tunnel.sinks.slice_feed import SliceFeed
 from ots_tunnel.sinks.slices import SLICE_BYTES, SLICE_RECORDS, Turns, slices
 from ots_tunnel.sinks.table.row_change import Change, unaltered_change
 from tests.support.guards import OpenGuard

@@ -6,7 +6,7 @@ import pytest
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.spark.columns import COLUMN_TYPES
-from ots_tunnel.spark.ddl import TYPES, parse_columns, parse_names
+from ots_tunnel.spark.reader.ddl import TYPES, parse_columns, parse_names
 
 
 def test_the_types_are_those_of_the_columns() -> None:

@@ -13,7 +13,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import KeyColumn, KeyType
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from ots_tunnel.spark.inference import infer_columns
+from ots_tunnel.spark.reader.inference import infer_columns
 
 KEY = (KeyColumn("b", KeyType.STRING), KeyColumn("a", KeyType.INTEGER, auto_increment=True))
 KEYS = [("b", "string"), ("a", "bigint")]

@@ -13,8 +13,8 @@ from pyspark.sql import datasource as spark
 
 from ots_tunnel.model import KeyColumn, KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol.key_order import key_order
-from ots_tunnel.spark.key_filters import push
-from ots_tunnel.spark.key_ranges import MAX_RANGES, MAX_VALUE_BYTES, KeyBounds, within
+from ots_tunnel.spark.reader.key_filters import push
+from ots_tunnel.spark.reader.key_ranges import MAX_RANGES, MAX_VALUE_BYTES, KeyBounds, within
 
 #: Few values, so that filters and rows meet; the ends of each type are among them.
 VALUES: dict[KeyType, list[Any]] = {

@@ -8,7 +8,7 @@ import pytest
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Credentials
-from ots_tunnel.spark.logins import credentials_of
+from ots_tunnel.spark.reader.logins import credentials_of
 
 SECRET = "hush-hush"
 HERE = __name__

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from ots_tunnel.log_actions import LogAction
-from ots_tunnel.spark.occurrence import MAX_OPEN_SCANS, Scan, Seen, SplitSeen, Union, WarnWhenComplete
+from ots_tunnel.spark.reader.occurrence import MAX_OPEN_SCANS, Scan, Seen, SplitSeen, Union, WarnWhenComplete
 
 SCAN = Scan("s1", "t", 2, ("a", "b", "c"))
 

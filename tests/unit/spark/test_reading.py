@@ -11,7 +11,7 @@ import pytest
 
 from ots_tunnel.client.table_calls import RangePage
 from ots_tunnel.errors import ConnectionLost
-from ots_tunnel.spark.reading import Reading, paced, read_ahead
+from ots_tunnel.spark.reader.reading import Reading, paced, read_ahead
 
 #: Seconds; a wait that is not over by then fails its test.
 DEADLINE = 30.0

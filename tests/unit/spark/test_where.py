@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import KeyColumn, KeyType, Marker
-from ots_tunnel.spark.key_filters import Condition, selected
-from ots_tunnel.spark.where import parse_where
+from ots_tunnel.spark.reader.key_filters import Condition, selected
+from ots_tunnel.spark.reader.where import parse_where
 
 KEY = (KeyColumn("carrier", KeyType.STRING), KeyColumn("flight", KeyType.INTEGER), KeyColumn("raw", KeyType.BINARY))
 LOW, HIGH = Marker.INF_MIN, Marker.INF_MAX

@@ -52,7 +52,7 @@ class FileStoreConfig(ConfigModel):
         return self
 
 
-#: Columns that typed files have whatever the document declares (`ots_tunnel.sinks.files.typed_rows`).
+#: Columns that typed files have whatever the document declares (`ots_tunnel.sinks.files.rows.typed_rows`).
 OWN_COLUMNS = ("action", "channel", "sequence", "key", "deleted", "others", "version", "versions", "cells")
 #: Columns that a document can declare; each takes its room in every row, also where it is null.
 MOST_COLUMNS = 128

@@ -6,7 +6,7 @@ whose cells are all past the time to live makes none.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Generic
 
 from ots_tunnel.protocol.record import Record
@@ -18,7 +18,7 @@ from ots_tunnel.sinks.slices import SLICE_BYTES, SLICE_RECORDS, Turns
 HELD_BYTES = 4_194_304
 
 
-def has_room(grouping: Grouping[C], limits: Limits) -> bool:
+def _has_room(grouping: Grouping[C], limits: Limits) -> bool:
     """Whether a grouping may get another slice: no full request is ready, and little is held."""
     return grouping.ready_rows < limits.max_rows and grouping.held_bytes < HELD_BYTES
 
@@ -73,7 +73,7 @@ class Feed(Generic[C]):
         Raises:
             CodecError: a record is malformed. TunnelError: what a wait raised.
         """
-        while not self.is_empty and has_room(self._grouping, self._limits):
+        while not self.is_empty and _has_room(self._grouping, self._limits):
             if self._begun:
                 await self._turns.next()
             self._begun = True
@@ -95,3 +95,53 @@ class Feed(Generic[C]):
             self._waiting = None
             count += 1
             size += record.size
+
+
+class SliceFeed(Generic[C]):
+    """The changes of one batch on their way into a grouping, for sinks that make one change of each record.
+
+    A slice is made in one call, and its keys are compared at once.
+
+    Args:
+        records: in commit order.
+        make: makes the changes of a slice: of at least one of the records, from a place on. They are as many as the
+            records they are made of.
+        limits: most that one request may hold.
+        turns: those of the sink.
+    """
+
+    def __init__(
+        self,
+        records: Iterable[Record],
+        make: Callable[[list[Record], int], Sequence[C]],
+        grouping: Grouping[C],
+        limits: Limits,
+        turns: Turns,
+    ) -> None:
+        self._turns = turns
+        self._records = list(records)
+        self._made = 0
+        self._make = make
+        self._grouping = grouping
+        self._limits = limits
+
+    def __repr__(self) -> str:
+        return f"SliceFeed({self._grouping!r}, {self._made} of {len(self._records)})"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the changes of all records are made."""
+        return self._made == len(self._records)
+
+    async def fill(self) -> None:
+        """Add changes until a full request is ready or enough is held; the event loop runs between two slices.
+
+        Raises:
+            CodecError: a record is malformed.
+        """
+        while not self.is_empty and _has_room(self._grouping, self._limits):
+            if self._made:
+                await self._turns.next()
+            changes = self._make(self._records, self._made)
+            self._made += len(changes)
+            self._grouping.extend(changes)

@@ -29,12 +29,12 @@ from ots_tunnel.fence import Guard, RequestFence
 from ots_tunnel.sinks import Batch, Contact, Immediate, OnRefused, PageCost
 from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, Events, batch_body, hmac_key, signature_headers
 from ots_tunnel.sinks.contact import Tries, Writes
+from ots_tunnel.sinks.feed import SliceFeed
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.http_answer import Answer, retry_after, why_silent
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.lanes import fill_lanes
 from ots_tunnel.sinks.retries import write_backoff
-from ots_tunnel.sinks.slice_feed import SliceFeed
 from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.transport.guarded_body import GuardedBody

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ots_tunnel.spark.occurrence import WarnWhenComplete
+from ots_tunnel.spark.reader.occurrence import WarnWhenComplete
 from ots_tunnel.spark.source import TablestoreDataSource
 
 _known: dict[str, type[TablestoreDataSource]] = {}

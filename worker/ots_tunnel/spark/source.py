@@ -66,12 +66,12 @@ from pyspark.sql.types import BinaryType, BooleanType, DoubleType, LongType, Str
 
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.spark.batches import Observed, pages_of_all_versions, raw_batches, typed_batches
-from ots_tunnel.spark.key_filters import push
-from ots_tunnel.spark.key_ranges import KeyBounds
-from ots_tunnel.spark.occurrence import Scan, SplitSeen, report
-from ots_tunnel.spark.options import SourceOptions
-from ots_tunnel.spark.planning import RAW_SCHEMA, checked_columns, columns_of, plan_splits, reading_of
-from ots_tunnel.spark.reading import paced, read_ahead
+from ots_tunnel.spark.reader.key_filters import push
+from ots_tunnel.spark.reader.key_ranges import KeyBounds
+from ots_tunnel.spark.reader.occurrence import Scan, SplitSeen, report
+from ots_tunnel.spark.reader.options import SourceOptions
+from ots_tunnel.spark.reader.planning import RAW_SCHEMA, checked_columns, columns_of, plan_splits, reading_of
+from ots_tunnel.spark.reader.reading import paced, read_ahead
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,8 +5,8 @@ from __future__ import annotations
 import typing
 
 from ots_tunnel.config.files import MOST_COLUMNS, OWN_COLUMNS, FileColumnConfig, FilesSinkConfig
-from ots_tunnel.sinks.files.declared import PYTHON_TYPES, Declared
-from ots_tunnel.sinks.files.typed_rows import ARROW_TYPES, typed_schema
+from ots_tunnel.sinks.files.rows.declared import PYTHON_TYPES, Declared
+from ots_tunnel.sinks.files.rows.typed_rows import ARROW_TYPES, typed_schema
 from ots_tunnel_operator.api import files
 from ots_tunnel_operator.api.object import Sink
 from ots_tunnel_operator.manifests.sink_section import sink_section

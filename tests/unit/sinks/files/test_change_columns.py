@@ -17,9 +17,9 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.plainbuffer.tags import EXTENSION
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.files import change_columns as module
-from ots_tunnel.sinks.files.arrow_rows import ArrowRows, schema_of
-from ots_tunnel.sinks.files.change_columns import change_batches
+from ots_tunnel.sinks.files.rows import change_columns as module
+from ots_tunnel.sinks.files.rows.arrow_rows import ArrowRows, schema_of
+from ots_tunnel.sinks.files.rows.change_columns import change_batches
 from tests.support.row_strategies import blobs, columns, damaged, int64, sequences, texts
 
 CHANNEL = ChannelId("channel 1")

@@ -16,13 +16,13 @@ from ots_tunnel.model import Action, CellOp, ChannelId, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.files.declared import Declared
 from ots_tunnel.sinks.files.first_key import first_key
 from ots_tunnel.sinks.files.format import FileFormat
 from ots_tunnel.sinks.files.held_rows import MOST_BATCHES
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.parquet import HELD_BYTES, Parquet
-from ots_tunnel.sinks.files.row_form import REPEATING, TypedForm
+from ots_tunnel.sinks.files.rows.declared import Declared
+from ots_tunnel.sinks.files.rows.row_form import REPEATING, TypedForm
 from ots_tunnel.sinks.json_bytes import json_lines
 
 KEY = (("name", "ü\n"), ("id", -5), ("raw", b"\x00\xff"))

@@ -16,12 +16,12 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.files import FilesSink
-from ots_tunnel.sinks.files.declared import Declared
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.parquet import Parquet
-from ots_tunnel.sinks.files.refusals import refusals
-from ots_tunnel.sinks.files.row_form import TypedForm
+from ots_tunnel.sinks.files.rows.declared import Declared
+from ots_tunnel.sinks.files.rows.refusals import refusals
+from ots_tunnel.sinks.files.rows.row_form import TypedForm
 from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_lines
 from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ots_tunnel.model import CellOp
 from ots_tunnel.protocol.plainbuffer.column import Column
-from ots_tunnel.sinks.files.typed_cells import told, versions_of
+from ots_tunnel.sinks.files.rows.typed_cells import told, versions_of
 
 #: A version that the service chooses is newer than every other one.
 NOW = 2**64

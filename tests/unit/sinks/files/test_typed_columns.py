@@ -16,11 +16,11 @@ from ots_tunnel.model import Action, CellOp, ChannelId, PrimaryKey, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.files import typed_columns as module
-from ots_tunnel.sinks.files.declared import Declared
-from ots_tunnel.sinks.files.refusals import refusals
-from ots_tunnel.sinks.files.typed_columns import typed_batches
-from ots_tunnel.sinks.files.typed_rows import TypedRows, typed_schema
+from ots_tunnel.sinks.files.rows import typed_columns as module
+from ots_tunnel.sinks.files.rows.declared import Declared
+from ots_tunnel.sinks.files.rows.refusals import refusals
+from ots_tunnel.sinks.files.rows.typed_columns import typed_batches
+from ots_tunnel.sinks.files.rows.typed_rows import TypedRows, typed_schema
 from tests.support.row_strategies import blobs, damaged, int64, sequences, texts
 
 CHANNEL = ChannelId("channel 1")

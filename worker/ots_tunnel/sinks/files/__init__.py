@@ -15,8 +15,8 @@ from ots_tunnel.model import TunnelId
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation, Deferred, PageCost, confirmed
 from ots_tunnel.sinks.files.channel_folders import ChannelFolders
-from ots_tunnel.sinks.files.declared import Declared
 from ots_tunnel.sinks.files.places import format_of, open_store
+from ots_tunnel.sinks.files.rows.declared import Declared
 from ots_tunnel.sinks.files.settings import FileSettings
 from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.tally import Tally
@@ -71,7 +71,7 @@ class FilesSink(ChannelFolders[Record], Deferred):
         Raises:
             SinkRejected: the batch tolerates no refusal; nothing of it is in a file.
         """
-        from ots_tunnel.sinks.files.refusals import refusals, rejection  # takes time and memory
+        from ots_tunnel.sinks.files.rows.refusals import refusals, rejection  # takes time and memory
 
         refused = await self._files.threads.run(refusals, batch.records, declared)
         if not refused:

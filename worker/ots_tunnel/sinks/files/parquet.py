@@ -15,7 +15,7 @@ from ots_tunnel.model import ChannelId, PrimaryKey
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.format import FileWriter
 from ots_tunnel.sinks.files.held_rows import HeldRows
-from ots_tunnel.sinks.files.row_form import ChangeLogForm, RowForm
+from ots_tunnel.sinks.files.rows.row_form import ChangeLogForm, RowForm
 from ots_tunnel.threads import DaemonThreads
 
 #: A row group is written when the rows held for it reach ROW_GROUP_BYTES, or those held for all files HELD_BYTES: held

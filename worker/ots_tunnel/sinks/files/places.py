@@ -10,10 +10,10 @@ from urllib.parse import unquote, urlsplit
 
 from ots_tunnel.config import FilesSinkConfig, FileStoreConfig
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.files.declared import Declared
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.format import FileFormat
 from ots_tunnel.sinks.files.json_lines import JsonLines
+from ots_tunnel.sinks.files.rows.declared import Declared
 from ots_tunnel.sinks.files.store import FileStore
 from ots_tunnel.sinks.json_bytes import json_lines
 
@@ -43,7 +43,7 @@ def format_of(config: FilesSinkConfig) -> FileFormat[Record]:
     """Make the format that a section of the document names."""
     if config.format == "Parquet":
         from ots_tunnel.sinks.files.parquet import Parquet
-        from ots_tunnel.sinks.files.row_form import TypedForm
+        from ots_tunnel.sinks.files.rows.row_form import TypedForm
 
         declared = Declared.of(config)
         return Parquet(config.compression, None if declared is None else TypedForm(declared))

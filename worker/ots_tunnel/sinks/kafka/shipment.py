@@ -21,9 +21,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks.feed import SliceFeed
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_about_one_record, verdict
-from ots_tunnel.sinks.slice_feed import SliceFeed
 from ots_tunnel.sinks.slices import SLICE_RECORDS, Turns
 
 #: The most that is handed out at a time, about two milliseconds of work; the event loop runs in between.

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from ots_tunnel.errors import MAX_REFUSED_KEYS, SinkRejected
 from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.files.change_columns import TWIN_BYTES
-from ots_tunnel.sinks.files.declared import UNKNOWN_TEXT, Declared, as_declared, misfit_text
-from ots_tunnel.sinks.files.typed_cells import told
+from ots_tunnel.sinks.files.rows.change_columns import TWIN_BYTES
+from ots_tunnel.sinks.files.rows.declared import UNKNOWN_TEXT, Declared, as_declared, misfit_text
+from ots_tunnel.sinks.files.rows.typed_cells import told
 from ots_tunnel.sinks.key_text import key_text
 
 #: Codes of refusals.

@@ -14,8 +14,8 @@ from ots_tunnel.client.table_calls import TableDescription
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Value
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow
-from ots_tunnel.spark.ddl import TYPES
-from ots_tunnel.spark.schemas import key_columns
+from ots_tunnel.spark.reader.ddl import TYPES
+from ots_tunnel.spark.reader.schemas import key_columns
 
 _DEFINED = {"INTEGER": "bigint", "DOUBLE": "double", "BOOLEAN": "boolean", "STRING": "string", "BLOB": "binary"}
 _KINDS: dict[type[Value], str] = {int: "bigint", float: "double", bool: "boolean", str: "string", bytes: "binary"}

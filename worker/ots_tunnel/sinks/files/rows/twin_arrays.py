@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ots_tunnel.model import Action, CellOp, ChannelId
 from ots_tunnel.protocol.plainbuffer.tags import BLOB, INTEGER, STRING
-from ots_tunnel.sinks.files.arrow_rows import CELL, SEQUENCE, VALUE, VALUE_TYPES
+from ots_tunnel.sinks.files.rows.arrow_rows import CELL, SEQUENCE, VALUE, VALUE_TYPES
 
 #: Memory of the twin, which is read by the buffer protocol; the only name of the type is in the compiled module.
 Block = Any

@@ -1,6 +1,6 @@
 """Our worker's command, which reports at its end when it reached a number of rows, as the vendor's programs do.
 
-python -m tests.bench.milestone_worker ROWS run --config worker.yaml
+python -m tests.bench.programs.milestone_worker ROWS run --config worker.yaml
 
 A sink that confirms later holds rows that are written: the mark is where it has taken as many, the end where it has
 confirmed all. The report goes to standard error, because records may go to standard output. This module imports only

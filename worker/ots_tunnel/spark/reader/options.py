@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from ots_tunnel.endpoint import ENDPOINT_WORDS, INSTANCE_WORDS, check_place, is_endpoint
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.spark.ddl import parse_columns, parse_names
-from ots_tunnel.spark.key_filters import Condition
-from ots_tunnel.spark.where import parse_where
+from ots_tunnel.spark.reader.ddl import parse_columns, parse_names
+from ots_tunnel.spark.reader.key_filters import Condition
+from ots_tunnel.spark.reader.where import parse_where
 
 if TYPE_CHECKING:
     from ots_tunnel.client.table import SyncTableClient
@@ -126,7 +126,7 @@ class SourceOptions:
             ConfigError: there are no credentials; names the option.
         """
         from ots_tunnel.client.table import SyncTableClient
-        from ots_tunnel.spark.logins import credentials_of
+        from ots_tunnel.spark.reader.logins import credentials_of
 
         provider = credentials_of(self.credentials_directory, self.credentials_provider)
         return SyncTableClient(self.endpoint, self.instance, provider)

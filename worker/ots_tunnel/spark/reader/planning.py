@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import PrimaryKey
 from ots_tunnel.spark.batches import asked_columns, typed_batches
-from ots_tunnel.spark.ddl import check_repeated, check_type
-from ots_tunnel.spark.inference import infer_columns
-from ots_tunnel.spark.key_filters import selected
-from ots_tunnel.spark.key_ranges import KeyBounds, within
-from ots_tunnel.spark.occurrence import Scan
-from ots_tunnel.spark.options import SourceOptions
-from ots_tunnel.spark.reading import Reading
-from ots_tunnel.spark.schemas import Columns, check_keys, check_misspelt, key_columns
+from ots_tunnel.spark.reader.ddl import check_repeated, check_type
+from ots_tunnel.spark.reader.inference import infer_columns
+from ots_tunnel.spark.reader.key_filters import selected
+from ots_tunnel.spark.reader.key_ranges import KeyBounds, within
+from ots_tunnel.spark.reader.occurrence import Scan
+from ots_tunnel.spark.reader.options import SourceOptions
+from ots_tunnel.spark.reader.reading import Reading
+from ots_tunnel.spark.reader.schemas import Columns, check_keys, check_misspelt, key_columns
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -19,8 +19,8 @@ import pyarrow as pa
 from ots_tunnel.model import ChannelId
 from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.files.arrow_rows import ArrowRows
-from ots_tunnel.sinks.files.twin_arrays import Twin, key_of, row_arrays
+from ots_tunnel.sinks.files.rows.arrow_rows import ArrowRows
+from ots_tunnel.sinks.files.rows.twin_arrays import Twin, key_of, row_arrays
 
 #: Bytes of records that become arrays at a time, and no other thread runs meanwhile: by the reference, which takes many
 #: times as much for them as objects, and by the twin.

@@ -13,7 +13,7 @@ import re
 from typing import Any, Final
 
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.spark.key_filters import Condition
+from ots_tunnel.spark.reader.key_filters import Condition
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<binary>[xX]'(?:[0-9a-fA-F]{2})*')|(?P<text>'(?:[^']|'')*')|(?P<number>-?[0-9]+)"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ots_tunnel.model import PrimaryKey
-from ots_tunnel.spark.key_ranges import KeyBounds
+from ots_tunnel.spark.reader.key_ranges import KeyBounds
 
 if TYPE_CHECKING:
     import pyarrow as pa

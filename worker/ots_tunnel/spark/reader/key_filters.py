@@ -14,7 +14,7 @@ from typing import Any
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import KeyColumn, KeyType, KeyValue
-from ots_tunnel.spark.key_ranges import (
+from ots_tunnel.spark.reader.key_ranges import (
     ALL,
     MAX_RANGES,
     MAX_VALUE_BYTES,

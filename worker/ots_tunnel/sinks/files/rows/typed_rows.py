@@ -21,9 +21,9 @@ import pyarrow as pa
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import ChannelId, PrimaryKey, Value
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.files.arrow_rows import CELL, VALUE, VALUE_TYPES, ArrowRows, schema_of, value_array
-from ots_tunnel.sinks.files.declared import UNKNOWN_TEXT, Declared, as_declared, misfit_text
-from ots_tunnel.sinks.files.typed_cells import told, versions_of
+from ots_tunnel.sinks.files.rows.arrow_rows import CELL, VALUE, VALUE_TYPES, ArrowRows, schema_of, value_array
+from ots_tunnel.sinks.files.rows.declared import UNKNOWN_TEXT, Declared, as_declared, misfit_text
+from ots_tunnel.sinks.files.rows.typed_cells import told, versions_of
 
 NAMES = pa.list_(pa.string())
 OTHERS = pa.map_(pa.string(), VALUE)

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from ots_tunnel.model import ChannelId, PrimaryKey
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.files.arrow_rows import schema_of
-from ots_tunnel.sinks.files.change_columns import change_batches
-from ots_tunnel.sinks.files.declared import Declared
-from ots_tunnel.sinks.files.typed_columns import typed_batches
-from ots_tunnel.sinks.files.typed_rows import typed_schema
+from ots_tunnel.sinks.files.rows.arrow_rows import schema_of
+from ots_tunnel.sinks.files.rows.change_columns import change_batches
+from ots_tunnel.sinks.files.rows.declared import Declared
+from ots_tunnel.sinks.files.rows.typed_columns import typed_batches
+from ots_tunnel.sinks.files.rows.typed_rows import typed_schema
 
 _CELL = "cells.list.element."
 #: Columns whose values repeat: each value is in the file once, and a row has its number. Numbers repeat too seldom.

@@ -16,10 +16,18 @@ import pyarrow as pa
 from ots_tunnel.model import ChannelId
 from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.files.change_columns import REFERENCE_BYTES, TWIN_BYTES
-from ots_tunnel.sinks.files.declared import Declared
-from ots_tunnel.sinks.files.twin_arrays import Twin, array, array_of_all, key_of, names_array, row_arrays, values_array
-from ots_tunnel.sinks.files.typed_rows import ARROW_TYPES, NAMES, OTHERS, VERSIONS, TypedRows
+from ots_tunnel.sinks.files.rows.change_columns import REFERENCE_BYTES, TWIN_BYTES
+from ots_tunnel.sinks.files.rows.declared import Declared
+from ots_tunnel.sinks.files.rows.twin_arrays import (
+    Twin,
+    array,
+    array_of_all,
+    key_of,
+    names_array,
+    row_arrays,
+    values_array,
+)
+from ots_tunnel.sinks.files.rows.typed_rows import ARROW_TYPES, NAMES, OTHERS, VERSIONS, TypedRows
 
 
 def typed_batches(
