@@ -28,8 +28,8 @@ from ots_tunnel.config import FileStoreConfig
 from ots_tunnel.errors import OwnershipLost, ReadTimeout, SinkError
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.sinks.files.bucket import BucketStore
-from ots_tunnel.sinks.kafka.message import Message
 from ots_tunnel.sinks.kafka.producer import ReportingProducer
+from ots_tunnel.sinks.kafka.reports import Reports
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.transport.foreign_sockets import limit_sockets
 from ots_tunnel.transport.guarded_body import GuardedBody
@@ -328,7 +328,7 @@ async def test_connections_of_the_kafka_client_are_limited(server: StalledServer
     producer = ReportingProducer(
         {"bootstrap.servers": f"127.0.0.1:{server.port}", "message.timeout.ms": 5000}, "topic", lambda failure: None
     )
-    producer.produce(Message(b"key", b"value", []), lambda failure: None)
+    producer.produce((b"key", b"value", []), "parcel", Reports[str]())
 
     await until(lambda: limit_sockets((server.port,), 5), what="it connects")
     await until(lambda: producer.limited > 0, what="the producer has found its connection")

@@ -17,7 +17,7 @@ from ots_tunnel.model import Action, ChannelId
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.cloud_events import batch_body, event_of
+from ots_tunnel.sinks.cloud_events import Events, batch_body
 from tests.bench.contenders import Contender
 from tests.bench.sinks.destinations import Places
 from tests.bench.sinks.receiver import EVENT, Service
@@ -59,7 +59,7 @@ def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
 def test_an_event_is_counted_once_whatever_its_text() -> None:
     text = EVENT.decode()
     row = encode_row((("k", text),), (Column(text, text), Column("specversion", "1.0")))
-    event = event_of(Record(Action.PUT, row), ChannelId("c"), text)
+    (event,) = Events(ChannelId("c"), text).of([Record(Action.PUT, row)], 0)
 
     assert event.body.startswith(EVENT)
     assert batch_body((event, event)).count(EVENT) == 2
