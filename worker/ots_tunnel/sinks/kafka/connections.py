@@ -116,9 +116,10 @@ class Connections:
             self._single_producer = producer
         else:
             self._producer = producer
-        if former is not None:
-            await former.close()
-        return producer
+        if former is None:
+            return producer
+        await former.close()
+        return await self.ready(alone=alone)  # the new one may have been replaced meanwhile
 
     def check_usable(self) -> None:
         """Return unless a producer broke in a way that a new one would, too.

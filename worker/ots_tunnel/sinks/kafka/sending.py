@@ -53,6 +53,8 @@ class Sending:
                     producer = await self._connections.ready(alone=alone)
                     if goes_on:
                         self._attend(producer)
+                    elif producer is not self._attended:
+                        self.rest()  # the one before may be closed
                 self._guard.check()
                 try:
                     producer.produce(message, parcel, self._reports)
