@@ -231,6 +231,24 @@ async def test_a_worker_that_holds_nothing_stops_at_once(scene: Scene) -> None:
         await scene.tasks[ME]
 
 
+async def test_a_take_that_a_stop_crosses_is_released(scene: Scene) -> None:
+    await scene.create(*leases(1))
+
+    async def slow(request: HttpRequest) -> HttpResponse:
+        await asyncio.sleep(1 if request.path == "/UpdateRow" else 0)
+        return await scene.emulator.handle(request)
+
+    scene.answers[ME] = slow
+    keeper, work = scene.worker(ME)
+    await asyncio.sleep(0.5)
+
+    keeper.stop()
+    await scene.tasks[ME]
+
+    assert work.events == ["gained s0", "asked s0"]
+    assert (await scene.rows())[ShardId("s0")].owner == ""
+
+
 async def test_what_was_handed_to_a_worker_that_stops_goes_on_to_another(scene: Scene) -> None:
     await scene.create(*leases(2))
     keeper, _ = scene.worker(ME)

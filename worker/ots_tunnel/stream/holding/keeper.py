@@ -14,8 +14,9 @@ stopping, and then calls `give`; until it does, the lease is renewed, and `asked
 A failed call is reported and made again in the next round, as long as a later one can succeed; any other error ends
 `run`. A lease whose renewals fail is lost when its duration has passed.
 
-`stop` ends the taker. The watcher then asks the work for every lease, and names an heir for each; `run` returns when
-none is held any more. So a stop costs the other workers one round, where a killed worker costs them a lease's duration.
+`stop` ends the taker, whose last call may still gain a lease. The watcher then asks the work for every lease, and names
+an heir for each; `run` returns when none is held any more. So a stop costs the other workers one round, where a killed
+worker costs them a lease's duration.
 
 Example. A worker holds s1 and s2, another one s3, when `stop` is called. `asked` is called for both. The work for s1
 has no batch: `give` writes owner = stealer = the other worker, which takes s1 in its next round. The work for s2 needs
@@ -94,7 +95,9 @@ class LeaseKeeper:
         self._heirs: dict[ShardId, WorkerId] = {}
         self._renewing: set[ShardId] = set()
         self._stopping = asyncio.Event()
-        #: Set once the worker stops and holds nothing.
+        #: Whether a take may still be under way.
+        self._taking = True
+        #: Set once the worker stops, takes nothing more and holds nothing.
         self._done = asyncio.Event()
 
     def __repr__(self) -> str:
@@ -140,6 +143,8 @@ class LeaseKeeper:
         while not self._stopping.is_set():
             await self._try(self._take_round())
             await _until_set(self._stopping, self._settings.take_interval)
+        self._taking = False
+        self._check_done()
 
     async def _renewer(self, tasks: asyncio.TaskGroup) -> None:
         while not self._done.is_set():
@@ -234,7 +239,7 @@ class LeaseKeeper:
         self._check_done()
 
     def _check_done(self) -> None:
-        if self._stopping.is_set() and not self._held:
+        if self._stopping.is_set() and not self._taking and not self._held:
             self._done.set()
 
     async def _try(self, call: Coroutine[None, None, bool]) -> bool | None:
