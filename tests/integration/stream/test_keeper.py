@@ -492,6 +492,8 @@ async def test_a_table_that_is_missing_ends_the_worker(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"duration": float("nan")}, "duration: found nan, allowed is a number of seconds above 0"),
+        ({"take_interval": float("inf")}, "take_interval: found inf, allowed is a number of seconds above 0"),
         ({"duration": 0}, "duration: found 0, allowed is a number of seconds above 0"),
         ({"renew_interval": -1}, "renew_interval: found -1, allowed is a number of seconds above 0"),
         ({"renew_interval": 7}, "renew_interval: found 7, allowed is at most a third of duration, 6.66667"),
