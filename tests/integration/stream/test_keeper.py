@@ -264,6 +264,25 @@ async def test_what_was_handed_to_a_worker_that_stops_goes_on_to_another(scene: 
     assert {lease.owner for lease in (await scene.rows()).values()} == {OTHER}
 
 
+async def test_a_lease_that_cannot_be_passed_on_does_not_keep_the_others(scene: Scene) -> None:
+    await scene.create(*leases(1))
+    keeper, _ = scene.worker(ME)
+    await until(has(keeper, 1))
+    await scene.table.create(Lease("s", ShardId("late"), owner=ME, stealer=ME))
+
+    async def busy(request: HttpRequest) -> HttpResponse:
+        if request.path == "/UpdateRow" and b"late" in request.body:
+            return HttpResponse(503, {"x-ots-requestid": "r"}, error_body("OTSServerBusy", "busy"))
+        return await scene.emulator.handle(request)
+
+    scene.answers[ME] = busy
+    keeper.stop()
+    async with asyncio.timeout(2 * SETTINGS.duration):
+        await scene.tasks[ME]
+
+    assert (await scene.rows())[ShardId("s0")].owner == ""
+
+
 async def test_a_killed_workers_leases_are_taken_when_their_time_is_over(scene: Scene) -> None:
     await scene.create(*leases(4))
     first, _ = scene.worker(ME)

@@ -39,6 +39,7 @@ from ots_tunnel.stream.decide.taking import is_given, to_steal, to_take
 from ots_tunnel.stream.holding.held_lease import HeldLease
 from ots_tunnel.stream.holding.settings import LeaseSettings
 from ots_tunnel.stream.lease import change
+from ots_tunnel.stream.lease.change import Change
 from ots_tunnel.stream.lease.lease import NO_WORKER, Lease, WorkerId
 from ots_tunnel.stream.shards import ShardId
 
@@ -200,23 +201,23 @@ class LeaseKeeper:
             listed = self._sightings.get(held.shard_id)
             if listed is not None and is_asked_for(held.taken, listed.lease):
                 held.thief = listed.lease.stealer
-        if self._stopping.is_set():
-            await self._plan_farewell()
+        passed = self._plan_farewell() if self._stopping.is_set() else []
         for held in tuple(self._held.values()):
             if self._stopping.is_set() or held.thief != NO_WORKER:
                 self._work.asked(held)
+        for gift in passed:  # last: a call that fails ends the round
+            await self._table.apply(gift)
         return True
 
-    async def _plan_farewell(self) -> None:
-        """Name an heir for every held lease; what was handed over and not taken goes on to one at once."""
+    def _plan_farewell(self) -> list[Change]:
+        """Name an heir for every held lease; returns the gifts of what was handed over and not taken."""
         given = [lease for lease in self.leases.values() if is_given(self._me, lease)]
         given = [lease for lease in given if lease.shard_id not in self._held]
         mine = [*(held.lease for held in self._held.values()), *given]
         now = self._clock()
-        for gift in give_away(self._me, mine, self._sightings, now, self._settings.duration):
-            self._heirs[gift.before.shard_id] = gift.after.owner
-            if gift.before in given:
-                await self._table.apply(gift)
+        gifts = give_away(self._me, mine, self._sightings, now, self._settings.duration)
+        self._heirs.update((gift.before.shard_id, gift.after.owner) for gift in gifts)
+        return [gift for gift in gifts if gift.before in given]
 
     async def _list(self) -> None:
         listing = await self._table.list(self._stream_id)
