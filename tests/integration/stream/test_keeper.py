@@ -310,6 +310,23 @@ async def test_a_worker_that_starts_again_goes_on_with_its_leases_at_once(scene:
     assert (await scene.rows())["asked"] == Lease("s", ShardId("asked"), 8, OTHER, OTHER)
 
 
+@pytest.mark.parametrize("stealer", ["", OTHER])
+async def test_a_lease_whose_writes_fail_does_not_keep_the_others(scene: Scene, stealer: WorkerId) -> None:
+    await scene.create(Lease("s", ShardId("bad"), owner=ME, stealer=stealer), *leases(1))
+
+    async def busy(request: HttpRequest) -> HttpResponse:
+        if request.path == "/UpdateRow" and b"bad" in request.body:
+            return HttpResponse(503, {"x-ots-requestid": "r"}, error_body("OTSServerBusy", "busy"))
+        return await scene.emulator.handle(request)
+
+    scene.answers[ME] = busy
+    _, work = scene.worker(ME)
+    await asyncio.sleep(10 * SETTINGS.take_interval)
+
+    assert work.events == ["gained s0"]
+    assert {type(error) for error in work.errors} == {ServerUnavailable}
+
+
 async def test_a_worker_without_answers_loses_its_leases_and_gets_them_back(scene: Scene) -> None:
     await scene.create(*leases(1))
     keeper, work = scene.worker(ME)

@@ -169,14 +169,19 @@ class LeaseKeeper:
         self._drop_expired()
         me, duration, held = self._me, self._settings.duration, self._held.keys()
         for passed in to_pass_on(me, self.leases.values(), held):
-            await self._table.apply(passed)
+            await self._try(self._pass_on(passed))
         leases = to_take(me, self._sightings, held, self._clock(), duration, self._shuffle)
-        taken = sum([await self._take(lease) for lease in leases if not self._stopping.is_set()])
-        if self._settings.steals and not self._stopping.is_set():
-            stolen = to_steal(me, self._sightings, taken, self._clock(), duration, self._shuffle)
+        # each by itself: a lease whose writes fail must not keep this worker from the others
+        taken = [await self._try(self._take(lease)) for lease in leases if not self._stopping.is_set()]
+        # a take that failed may have been made; the next list tells
+        if self._settings.steals and None not in taken and not self._stopping.is_set():
+            stolen = to_steal(me, self._sightings, taken.count(True), self._clock(), duration, self._shuffle)
             if stolen is not None:
                 await self._table.apply(change.steal(stolen, me))
         return True
+
+    async def _pass_on(self, passed: Change) -> bool:
+        return await self._table.apply(passed) is not None
 
     async def _take(self, lease: Lease) -> bool:
         sent_at = self._clock()
