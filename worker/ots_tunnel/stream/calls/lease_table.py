@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -140,7 +140,7 @@ class LeaseTable:
             return True
         return await self.get(lease.stream_id, lease.shard_id) is None
 
-    async def apply(self, change: Change, *, doubted: list[Change] | None = None) -> Lease | None:
+    async def apply(self, change: Change, *, doubted: MutableSequence[Change] | None = None) -> Lease | None:
         """Make a change; the lease afterwards, or None where another worker was faster.
 
         The time at which the lease is renewed is that before the call: an answer may be late.
@@ -153,7 +153,7 @@ class LeaseTable:
             TunnelError: it is not known whether the change was made, unless `is_refusal` holds for the error.
         """
         began, attempt = asyncio.get_running_loop().time(), 0
-        sent = [] if doubted is None else doubted
+        sent: MutableSequence[Change] = [] if doubted is None else doubted
         earlier, unanswered = list(sent), False
         while True:
             if change not in sent:
