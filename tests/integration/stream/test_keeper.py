@@ -231,6 +231,24 @@ async def test_a_worker_that_holds_nothing_stops_at_once(scene: Scene) -> None:
         await scene.tasks[ME]
 
 
+async def test_a_take_that_a_stop_crosses_is_released(scene: Scene) -> None:
+    await scene.create(*leases(1))
+
+    async def slow(request: HttpRequest) -> HttpResponse:
+        await asyncio.sleep(1 if request.path == "/UpdateRow" else 0)
+        return await scene.emulator.handle(request)
+
+    scene.answers[ME] = slow
+    keeper, work = scene.worker(ME)
+    await asyncio.sleep(0.5)
+
+    keeper.stop()
+    await scene.tasks[ME]
+
+    assert work.events == ["gained s0", "asked s0"]
+    assert (await scene.rows())[ShardId("s0")].owner == ""
+
+
 async def test_what_was_handed_to_a_worker_that_stops_goes_on_to_another(scene: Scene) -> None:
     await scene.create(*leases(2))
     keeper, _ = scene.worker(ME)
@@ -244,6 +262,25 @@ async def test_what_was_handed_to_a_worker_that_stops_goes_on_to_another(scene: 
     await scene.tasks[ME]
 
     assert {lease.owner for lease in (await scene.rows()).values()} == {OTHER}
+
+
+async def test_a_lease_that_cannot_be_passed_on_does_not_keep_the_others(scene: Scene) -> None:
+    await scene.create(*leases(1))
+    keeper, _ = scene.worker(ME)
+    await until(has(keeper, 1))
+    await scene.table.create(Lease("s", ShardId("late"), owner=ME, stealer=ME))
+
+    async def busy(request: HttpRequest) -> HttpResponse:
+        if request.path == "/UpdateRow" and b"late" in request.body:
+            return HttpResponse(503, {"x-ots-requestid": "r"}, error_body("OTSServerBusy", "busy"))
+        return await scene.emulator.handle(request)
+
+    scene.answers[ME] = busy
+    keeper.stop()
+    async with asyncio.timeout(2 * SETTINGS.duration):
+        await scene.tasks[ME]
+
+    assert (await scene.rows())[ShardId("s0")].owner == ""
 
 
 async def test_a_killed_workers_leases_are_taken_when_their_time_is_over(scene: Scene) -> None:
@@ -271,6 +308,23 @@ async def test_a_worker_that_starts_again_goes_on_with_its_leases_at_once(scene:
 
     assert keeper.held.keys() == {"mine"}
     assert (await scene.rows())["asked"] == Lease("s", ShardId("asked"), 8, OTHER, OTHER)
+
+
+@pytest.mark.parametrize("stealer", ["", OTHER])
+async def test_a_lease_whose_writes_fail_does_not_keep_the_others(scene: Scene, stealer: WorkerId) -> None:
+    await scene.create(Lease("s", ShardId("bad"), owner=ME, stealer=stealer), *leases(1))
+
+    async def busy(request: HttpRequest) -> HttpResponse:
+        if request.path == "/UpdateRow" and b"bad" in request.body:
+            return HttpResponse(503, {"x-ots-requestid": "r"}, error_body("OTSServerBusy", "busy"))
+        return await scene.emulator.handle(request)
+
+    scene.answers[ME] = busy
+    _, work = scene.worker(ME)
+    await asyncio.sleep(10 * SETTINGS.take_interval)
+
+    assert work.events == ["gained s0"]
+    assert {type(error) for error in work.errors} == {ServerUnavailable}
 
 
 async def test_a_worker_without_answers_loses_its_leases_and_gets_them_back(scene: Scene) -> None:
@@ -474,6 +528,8 @@ async def test_a_table_that_is_missing_ends_the_worker(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"duration": float("nan")}, "duration: found nan, allowed is a number of seconds above 0"),
+        ({"take_interval": float("inf")}, "take_interval: found inf, allowed is a number of seconds above 0"),
         ({"duration": 0}, "duration: found 0, allowed is a number of seconds above 0"),
         ({"renew_interval": -1}, "renew_interval: found -1, allowed is a number of seconds above 0"),
         ({"renew_interval": 7}, "renew_interval: found 7, allowed is at most a third of duration, 6.66667"),

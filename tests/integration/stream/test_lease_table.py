@@ -28,6 +28,8 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.stream.calls import lease_table_creation
 from ots_tunnel.stream.calls.lease_table import LeaseTable, Listing
 from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
+from ots_tunnel.stream.holding.held_lease import HeldLease
+from ots_tunnel.stream.holding.settings import LeaseSettings
 from ots_tunnel.stream.lease import change
 from ots_tunnel.stream.lease.change import Change
 from ots_tunnel.stream.lease.lease import SHARD_END, HalfLease, Lease, Position, WorkerId
@@ -270,6 +272,28 @@ async def test_a_write_of_an_earlier_call_that_arrives_late_does_not_cost_the_le
     renewed = await table.apply(change.renew(mine), doubted=[doubted])
 
     assert renewed == replace(mine, counter=3, checkpoint=Position("i")) == await stored(table)
+
+
+async def test_a_change_on_top_of_a_late_one_that_stays_open_does_not_cost_the_lease(
+    faults: Faults, table: LeaseTable
+) -> None:
+    mine = await taken(table)
+    impatient = LeaseTable(quick_caller(faults.handle), "leases", schedule=replace(QUICK, total=0))
+    clock = asyncio.get_running_loop().time
+    held = HeldLease(impatient, LeaseSettings(), mine, clock(), clock)
+    faults.next = [faults.late]
+    with pytest.raises(ReadTimeout):
+        await held.store(Position("i"))
+    await faults.arrive()
+    # The renewal fails the condition that the checkpoint has moved, and is sent again on top of it.
+    faults.next = [faults.scene.emulator.handle, faults.late]
+    with pytest.raises(ReadTimeout):
+        await held.renew()
+    await faults.arrive()
+
+    assert await held.renew()
+
+    assert held.lease == replace(mine, counter=4, checkpoint=Position("i")) == await stored(table)
 
 
 async def test_a_late_renewal_does_not_pass_for_a_new_one(table: LeaseTable) -> None:

@@ -85,6 +85,8 @@ def test_anything_else_is_refused_in_one_line(text: str) -> None:
         ("carrier = 'c'", [(("c", LOW, LOW), ("c", HIGH, HIGH))]),
         ("flight >= 7 AND carrier = 'c'", [(("c", 7, LOW), ("c", HIGH, HIGH))]),
         ("carrier = 'c' AND carrier = 'd'", []),
+        # Between neighbours there is no key, and the service refuses a range from a key to itself.
+        ("carrier = 'c' AND flight = 7 AND raw > X'00' AND raw < X'0000'", []),
     ],
 )
 def test_conditions_are_ranges_of_keys(text: str, expected: list[Any]) -> None:

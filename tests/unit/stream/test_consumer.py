@@ -42,6 +42,7 @@ MATRIX = [
     (DRAINING, Event.LEASE_LOST, State.LOST, Effect.ABANDON),
     (GIVING, Event.GIVEN, State.HANDED_OVER, None),
     (GIVING, Event.FAILED, GIVING, None),
+    (GIVING, Event.RETRY, GIVING, None),
     (GIVING, Event.STOLEN, GIVING, Effect.HAND_OVER),
     (GIVING, Event.LEASE_LOST, State.LOST, None),
     (FAILED, Event.RETRY, OPENING, Effect.OPEN),

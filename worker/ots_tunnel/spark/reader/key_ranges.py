@@ -113,13 +113,16 @@ def used_columns(names: Sequence[str], values: dict[str, Values]) -> int:
 
 
 def key_ranges(names: Sequence[str], values: dict[str, Values]) -> list[KeyBounds]:
-    """Ranges of keys, in order and disjoint, start inclusive and end exclusive, for the columns of `used_columns`."""
+    """Ranges of keys, in order and disjoint, start inclusive and end exclusive, for the columns of `used_columns`.
+
+    None is from a key to itself, as between 5 and 6: the service refuses it.
+    """
     if any(not each for each in values.values()):
         return []
     used = [values[name] for name in names[: used_columns(names, values)]]
     if not used:
         return [(_bound(names, ()), _bound(names, (), Marker.INF_MAX))]
-    return list(_ranges(names, (), used))
+    return [(low, high) for low, high in _ranges(names, (), used) if low != high]
 
 
 def within(ranges: Iterable[KeyBounds], start: PrimaryKey, end: PrimaryKey) -> list[KeyBounds]:

@@ -27,6 +27,8 @@ DEFAULT_DIRECTORY = "/etc/ots/secrets/source"
 DEFAULT_SAMPLE_ROWS = 1_000
 #: First version that no cell can have (docs/data-plane.md 2.2).
 END_OF_VERSIONS = (2**63 - 1) // 1_000
+#: Largest numbers of a request: of its fields, and of the one for the versions of a cell.
+MAX_NUMBER, MAX_VERSIONS = 2**63 - 1, 2**31 - 1
 _OPTIONS = (
     "endpoint",
     "instance",
@@ -115,7 +117,7 @@ class SourceOptions:
             split_bytes=number(given, "splitBytes", DEFAULT_SPLIT_BYTES, MIN_SPLIT_BYTES),
             rows_per_second=number(given, "rowsPerSecond", 0, 0),
             versions=version_range(given),
-            max_versions=number(given, "maxVersions", 0, 1) if "maxversions" in given else 0,
+            max_versions=number(given, "maxVersions", 0, 1, MAX_VERSIONS) if "maxversions" in given else 0,
             splits_directory=given.get("splitsdirectory", ""),
         )
 
@@ -177,17 +179,23 @@ def choice(given: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str
     return found
 
 
-def number(given: Mapping[str, str], name: str, default: int, least: int) -> int:
+def number(given: Mapping[str, str], name: str, default: int, least: int, most: int = MAX_NUMBER) -> int:
     """An option that is a whole number.
 
     Raises:
-        ConfigError: not a number, or too small; names the option.
+        ConfigError: not a number, too small or too large; names the option.
     """
     found = given.get(name.lower(), str(default))
     # isascii: isdecimal is true for digits of other scripts, too
-    if not (found.isascii() and found.isdecimal()) or int(found) < least:
+    if not (found.isascii() and found.isdecimal()):
         raise ConfigError(f"option {name!r}: found {found!r}, allowed are {least} and more")
-    return int(found)
+    digits = found.lstrip("0") or "0"
+    # the length first: int() refuses thousands of digits
+    if len(digits) > len(str(most)) or int(digits) > most:
+        raise ConfigError(f"option {name!r}: found {found!r}, allowed are {least} to {most}")
+    if int(digits) < least:
+        raise ConfigError(f"option {name!r}: found {found!r}, allowed are {least} and more")
+    return int(digits)
 
 
 def version_range(given: Mapping[str, str]) -> tuple[int, int] | None:
@@ -198,5 +206,5 @@ def version_range(given: Mapping[str, str]) -> tuple[int, int] | None:
     """
     if "startversion" not in given and "endversion" not in given:
         return None
-    start = number(given, "startVersion", 0, 0)
-    return start, number(given, "endVersion", END_OF_VERSIONS, start + 1)
+    start = number(given, "startVersion", 0, 0, END_OF_VERSIONS - 1)
+    return start, number(given, "endVersion", END_OF_VERSIONS, start + 1, END_OF_VERSIONS)

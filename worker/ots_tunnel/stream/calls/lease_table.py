@@ -10,9 +10,10 @@ faster. Without an answer that is open, and no guess is made:
     delete   sent again: a row that is gone is what was wanted
 
 A write of an earlier call that stayed open can be carried out at any later time, and then moves the counter under a
-later change. So a caller whose call failed names the change in its next call (`doubted`); if the row is as that change
-leaves it, the new change is made on top of it. It never passes for the new change, even if both write the same: it
-is not known when it was carried out, and a renewal counts from a time before it was sent.
+later change. So a caller keeps the changes that were sent since its last answer (`doubted`), and hands them to its next
+call; if the row is as one of them leaves it, the new change is made on top of it. It never passes for the new change,
+even if both write the same: it is not known when it was carried out, and a renewal counts from a time before it was
+sent. A change that is made on top of another one is sent in another form, and it is this form that stays in doubt.
 
 Calls end within about `SCHEDULE.total` and a try for each of the calls they make. An error that leaves tells by
 `retryable` whether a later call can succeed.
@@ -25,7 +26,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -139,20 +140,24 @@ class LeaseTable:
             return True
         return await self.get(lease.stream_id, lease.shard_id) is None
 
-    async def apply(self, change: Change, *, doubted: Sequence[Change] = ()) -> Lease | None:
+    async def apply(self, change: Change, *, doubted: MutableSequence[Change] | None = None) -> Lease | None:
         """Make a change; the lease afterwards, or None where another worker was faster.
 
         The time at which the lease is renewed is that before the call: an answer may be late.
 
         Args:
-            doubted: the changes of this lease whose calls have failed since the last call with an answer.
+            doubted: the changes of this lease that were sent since the last call with an answer. What this call sends
+                is added before it is sent, since the call may fail or be cancelled.
 
         Raises:
             TunnelError: it is not known whether the change was made, unless `is_refusal` holds for the error.
         """
         began, attempt = asyncio.get_running_loop().time(), 0
-        earlier, unanswered = list(doubted), False
+        sent: MutableSequence[Change] = [] if doubted is None else doubted
+        earlier, unanswered = list(sent), False
         while True:
+            if change not in sent:
+                sent.append(change)
             failure = await self._try("UpdateRow", requests.change_request(self.name, change))
             if failure is None:
                 return change.after

@@ -150,6 +150,8 @@ _HANDING_OVER: _Table = {
     (State.HANDING_OVER, Event.GIVEN): (State.HANDED_OVER, None),
     # The call failed, and is made again in the next round.
     (State.HANDING_OVER, Event.FAILED): (State.HANDING_OVER, None),
+    # The pause of a failure that came before: its end crosses the order to hand over.
+    (State.HANDING_OVER, Event.RETRY): (State.HANDING_OVER, None),
     (State.HANDING_OVER, Event.STOLEN): (State.HANDING_OVER, Effect.HAND_OVER),
     (State.HANDING_OVER, Event.STOPPED): (State.HANDING_OVER, Effect.HAND_OVER),
     (State.HANDING_OVER, Event.LEASE_LOST): (State.LOST, None),

@@ -117,10 +117,8 @@ class HeldLease:
             if self._over:
                 return False
             sent_at = self._clock()
-            made, before = make(self.lease), tuple(self._doubted)
-            self._doubted.append(made)  # until there is an answer: the call may fail or be cancelled
-            after = await self._table.apply(made, doubted=before)
-            self._doubted.clear()
+            after = await self._table.apply(make(self.lease), doubted=self._doubted)
+            self._doubted.clear()  # there is an answer; a call that fails or is cancelled leaves what it has sent
             if after is None:
                 self.end()
                 return False

@@ -14,8 +14,9 @@ stopping, and then calls `give`; until it does, the lease is renewed, and `asked
 A failed call is reported and made again in the next round, as long as a later one can succeed; any other error ends
 `run`. A lease whose renewals fail is lost when its duration has passed.
 
-`stop` ends the taker. The watcher then asks the work for every lease, and names an heir for each; `run` returns when
-none is held any more. So a stop costs the other workers one round, where a killed worker costs them a lease's duration.
+`stop` ends the taker, whose last call may still gain a lease. The watcher then asks the work for every lease, and names
+an heir for each; `run` returns when none is held any more. So a stop costs the other workers one round, where a killed
+worker costs them a lease's duration.
 
 Example. A worker holds s1 and s2, another one s3, when `stop` is called. `asked` is called for both. The work for s1
 has no batch: `give` writes owner = stealer = the other worker, which takes s1 in its next round. The work for s2 needs
@@ -38,6 +39,7 @@ from ots_tunnel.stream.decide.taking import is_given, to_steal, to_take
 from ots_tunnel.stream.holding.held_lease import HeldLease
 from ots_tunnel.stream.holding.settings import LeaseSettings
 from ots_tunnel.stream.lease import change
+from ots_tunnel.stream.lease.change import Change
 from ots_tunnel.stream.lease.lease import NO_WORKER, Lease, WorkerId
 from ots_tunnel.stream.shards import ShardId
 
@@ -94,7 +96,9 @@ class LeaseKeeper:
         self._heirs: dict[ShardId, WorkerId] = {}
         self._renewing: set[ShardId] = set()
         self._stopping = asyncio.Event()
-        #: Set once the worker stops and holds nothing.
+        #: Whether a take may still be under way.
+        self._taking = True
+        #: Set once the worker stops, takes nothing more and holds nothing.
         self._done = asyncio.Event()
 
     def __repr__(self) -> str:
@@ -140,6 +144,8 @@ class LeaseKeeper:
         while not self._stopping.is_set():
             await self._try(self._take_round())
             await _until_set(self._stopping, self._settings.take_interval)
+        self._taking = False
+        self._check_done()
 
     async def _renewer(self, tasks: asyncio.TaskGroup) -> None:
         while not self._done.is_set():
@@ -163,14 +169,19 @@ class LeaseKeeper:
         self._drop_expired()
         me, duration, held = self._me, self._settings.duration, self._held.keys()
         for passed in to_pass_on(me, self.leases.values(), held):
-            await self._table.apply(passed)
+            await self._try(self._pass_on(passed))
         leases = to_take(me, self._sightings, held, self._clock(), duration, self._shuffle)
-        taken = sum([await self._take(lease) for lease in leases if not self._stopping.is_set()])
-        if self._settings.steals and not self._stopping.is_set():
-            stolen = to_steal(me, self._sightings, taken, self._clock(), duration, self._shuffle)
+        # each by itself: a lease whose writes fail must not keep this worker from the others
+        taken = [await self._try(self._take(lease)) for lease in leases if not self._stopping.is_set()]
+        # a take that failed may have been made; the next list tells
+        if self._settings.steals and None not in taken and not self._stopping.is_set():
+            stolen = to_steal(me, self._sightings, taken.count(True), self._clock(), duration, self._shuffle)
             if stolen is not None:
                 await self._table.apply(change.steal(stolen, me))
         return True
+
+    async def _pass_on(self, passed: Change) -> bool:
+        return await self._table.apply(passed) is not None
 
     async def _take(self, lease: Lease) -> bool:
         sent_at = self._clock()
@@ -195,23 +206,23 @@ class LeaseKeeper:
             listed = self._sightings.get(held.shard_id)
             if listed is not None and is_asked_for(held.taken, listed.lease):
                 held.thief = listed.lease.stealer
-        if self._stopping.is_set():
-            await self._plan_farewell()
+        passed = self._plan_farewell() if self._stopping.is_set() else []
         for held in tuple(self._held.values()):
             if self._stopping.is_set() or held.thief != NO_WORKER:
                 self._work.asked(held)
+        for gift in passed:  # last: a call that fails ends the round
+            await self._table.apply(gift)
         return True
 
-    async def _plan_farewell(self) -> None:
-        """Name an heir for every held lease; what was handed over and not taken goes on to one at once."""
+    def _plan_farewell(self) -> list[Change]:
+        """Name an heir for every held lease; returns the gifts of what was handed over and not taken."""
         given = [lease for lease in self.leases.values() if is_given(self._me, lease)]
         given = [lease for lease in given if lease.shard_id not in self._held]
         mine = [*(held.lease for held in self._held.values()), *given]
         now = self._clock()
-        for gift in give_away(self._me, mine, self._sightings, now, self._settings.duration):
-            self._heirs[gift.before.shard_id] = gift.after.owner
-            if gift.before in given:
-                await self._table.apply(gift)
+        gifts = give_away(self._me, mine, self._sightings, now, self._settings.duration)
+        self._heirs.update((gift.before.shard_id, gift.after.owner) for gift in gifts)
+        return [gift for gift in gifts if gift.before in given]
 
     async def _list(self) -> None:
         listing = await self._table.list(self._stream_id)
@@ -234,7 +245,7 @@ class LeaseKeeper:
         self._check_done()
 
     def _check_done(self) -> None:
-        if self._stopping.is_set() and not self._held:
+        if self._stopping.is_set() and not self._taking and not self._held:
             self._done.set()
 
     async def _try(self, call: Coroutine[None, None, bool]) -> bool | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from ots_tunnel.errors import ConfigError
 
@@ -27,7 +28,7 @@ class LeaseSettings:
 
     def __post_init__(self) -> None:
         for name in ("duration", "renew_interval", "take_interval"):
-            if getattr(self, name) <= 0:
+            if not 0 < getattr(self, name) < inf:  # not a number is neither
                 raise ConfigError(f"{name}: found {getattr(self, name):g}, allowed is a number of seconds above 0")
         if self.renew_interval > self.duration / 3:
             # Two renewals may fail before a lease is lost.
