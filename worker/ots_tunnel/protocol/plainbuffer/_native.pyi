@@ -43,10 +43,22 @@ def change_log(
 def typed_columns(
     rows: bytes, wanted: tuple[tuple[bytes, int], ...]
 ) -> tuple[int, tuple[tuple[Block, Block, Block], ...]] | None: ...
+def typed_log(
+    records: list[Record],
+    first: int,
+    key: tuple[tuple[bytes, int], ...],
+    wanted: tuple[tuple[bytes, int], ...],
+    keeps_unknown: bool,
+    most: int,
+) -> tuple[TypedRows | None, int]: ...
+def suspects(
+    records: list[Record], first: int, wanted: tuple[tuple[bytes, int], ...], keeps_unknown: bool, most: int
+) -> tuple[list[int], int]: ...
 
 ChangeColumns: TypeAlias = tuple[
     tuple[Block, Block, Block, tuple[Block, ...]], tuple[Block, ...], tuple[tuple[Block, Block], ...]
 ]
+TypedRows: TypeAlias = tuple[ChangeColumns, ChangeColumns, tuple[tuple[Block, Block, Block], ...], tuple[Block, ...]]
 
 class Block:
     def __len__(self) -> int: ...
