@@ -51,7 +51,7 @@ async def test_the_example_tells_untouched_from_deleted(tmp_path: Path) -> None:
     example = Example(tmp_path / "orders")
     program: dict[str, Any] = {}
     exec(compile(page("docs/sinks.md").block(HEADING, "python"), "docs/sinks.md", "exec"), program)
-    sink = deferred(open_sink(document_of(example, tmp_path, example.delivery)))  # type: ignore[arg-type]
+    sink = deferred(open_sink(document_of(example, tmp_path, example.delivery)))
     await sink.open()
     await sink.begin(CHANNEL, ChannelType.STREAM, Token("start"))
     confirmation = await sink.take(

@@ -171,13 +171,13 @@ class Worker:
         while True:
             answer = yield lambda: self.fleet.apply(made)
             if answer is not UNANSWERED:
-                return answer  # type: ignore[no-any-return]
+                return answer
             row = UNANSWERED
             while row is UNANSWERED:
                 row = yield lambda: self.fleet.rows.get(made.before.shard_id)
-            match settle(made, row):  # type: ignore[arg-type]
+            match settle(made, row):
                 case Settled.MADE:
-                    return row  # type: ignore[return-value]
+                    return row
                 case Settled.LOST:
                     return None
             yield 0.1

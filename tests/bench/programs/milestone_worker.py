@@ -84,7 +84,7 @@ def watch(marks: Milestone) -> None:
                 marks.taken(len(batch.records))
                 return confirmation
 
-            sink.take = watched  # type: ignore[method-assign]
+            sink.take = watched
         return sink
 
     module: Any = metrics

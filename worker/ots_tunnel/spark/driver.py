@@ -99,7 +99,7 @@ class SplitCounts(AccumulatorParam):  # type: ignore[misc]  # pyspark has no typ
         """No split."""
         return {}
 
-    def addInPlace(self, value1: Mapping[int, int], value2: Mapping[int, int]) -> Mapping[int, int]:  # noqa: N802, RUF100 - the name is PySpark's
+    def addInPlace(self, value1: Mapping[int, int], value2: Mapping[int, int]) -> Mapping[int, int]:
         """The union of both."""
         return {**value1, **value2}
 

@@ -206,7 +206,7 @@ class TablestoreReader(DataSourceReader):  # type: ignore[misc]  # pyspark has n
 class PushingReader(TablestoreReader):
     """Takes filters. A class of its own, because PySpark refuses one with this method where its setting is off."""
 
-    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802, RUF100 - the name is PySpark's
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
         """Take the filters that ranges of keys express; return those that are left to Spark."""
         try:
             client = self._options.reachable_client()

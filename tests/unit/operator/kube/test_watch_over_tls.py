@@ -51,7 +51,7 @@ async def test_it_does_not_wait_for_the_farewell_of_the_api_server(
 
         changes = kube.watch(Selection(SECRET, "shop"), "5", 30.0)
         await anext(changes)
-        await changes.aclose()  # type: ignore[attr-defined]  # an async generator behind its interface
+        await changes.aclose()
 
         is_over = await serving
         await kube.close()

@@ -104,7 +104,7 @@ def _comparable(cell: tuple[object, ...]) -> str:
     # an integer in a column of doubles is the double that is equal to it
     name, operation, value, version = cell
     is_number = name == "d" and type(value) is int and operation == "PUT" and float(value) == value
-    return repr((name, operation, float(value) if is_number else value, version))  # type: ignore[arg-type]
+    return repr((name, operation, float(value) if is_number else value, version))
 
 
 @given(st.lists(records, min_size=1, max_size=8), st.integers(1, 2_000), st.sampled_from([DECLARED, STRICT]))

@@ -51,7 +51,7 @@ class Union(AccumulatorParam):  # type: ignore[misc]  # pyspark has no types we 
         """No report."""
         return {}
 
-    def addInPlace(self, value1: Seen, value2: Seen) -> Seen:  # noqa: N802, RUF100 - the name is PySpark's
+    def addInPlace(self, value1: Seen, value2: Seen) -> Seen:
         """The union of both."""
         return {scan: {**value1.get(scan, {}), **value2.get(scan, {})} for scan in {**value1, **value2}}
 
@@ -62,7 +62,7 @@ class WarnWhenComplete(Union):
     def __reduce__(self) -> tuple[type[Union], tuple[()]]:
         return Union, ()
 
-    def addInPlace(self, value1: Seen, value2: Seen) -> Seen:  # noqa: N802, RUF100 - the name is PySpark's
+    def addInPlace(self, value1: Seen, value2: Seen) -> Seen:
         """The union of both without scans that are complete."""
         reports = {scan: splits for scan, splits in super().addInPlace(value1, value2).items() if splits}
         for scan in [scan for scan, splits in reports.items() if len(splits) == scan.splits]:
