@@ -17,6 +17,7 @@ IS_COMPILED = $(RUN) python -c 'import sys; from ots_tunnel.protocol.plainbuffer
 CONTEXT ?=
 SEED ?= 1
 STEPS ?=
+MINORS ?=
 
 .PHONY: help
 help: ## Show what can be made
@@ -63,6 +64,10 @@ test: setup ## Lint, types, import contracts and all tests but the long ones
 test-long: setup ## The long runs: many seeds, many kills (over an hour)
 	@$(RUN) python -m tests.suite --long
 
+.PHONY: test-spark
+test-spark: setup ## Of test-long: the Spark source with other minors of PySpark, and Spark Connect (MINORS='4.0 4.3')
+	@$(RUN) python -m tests.spark.matrix $(MINORS)
+
 .PHONY: simulate
 simulate: setup ## Tell the story of a seed in simulated time, and shrink it if it fails (SEED=17, STEPS=3)
 	@$(RUN) python -m tests.simulation replay $(SEED) $(if $(STEPS),--steps $(STEPS))
@@ -75,9 +80,14 @@ mutants: setup ## Plant defects, one at a time, and print which of them the simu
 plugin: setup ## Write kubectl ott as one archive, with a manifest for krew, into build/plugin
 	@$(RUN) python operator/build_plugin.py
 
+.PHONY: wheels
+wheels: $(UV) ## Build a compiled wheel for each of Python 3.11 to 3.13 into dist, and try each in a fresh environment
+	@$(PYTHON) worker/build_wheels.py
+
 .PHONY: bench
 bench: setup ## Measure worker, emulator and operator; writes bench.json and the table of docs/performance.md
 	@$(RUN) python -m tests.bench
+	@$(RUN) python -m tests.bench.shards
 	@$(RUN) python -m tests.bench.sinks
 	@$(RUN) python -m tests.bench.emulator
 	@$(RUN) python -m tests.bench.emulator_durable
@@ -95,7 +105,7 @@ types: setup ## Types of the three packages
 
 .PHONY: coverage
 coverage: setup ## Measure the tests without a cluster; the gate per package, and pages in build/coverage/html
-	@$(RUN) python -m tests.suite --only fast reference api coverage && status=0 || status=$$?; \
+	@$(RUN) python -m tests.suite --only fast reference api spark coverage && status=0 || status=$$?; \
 		$(RUN) coverage html --quiet; exit $$status
 
 .PHONY: format

@@ -16,6 +16,7 @@ from tests.support.lacking import lack
 from tests.support.measuring import save_measures, unmeasured
 from tests.support.order import arranged
 from tests.support.programs.exits import announce_exits
+from tests.support.suite.failures import name_failures
 
 # Examples are slow on a busy machine, and the first one may import a library: no defect of the code.
 settings.register_profile("without-deadline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -39,8 +40,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Show who ends a process of the tests, which says nothing else."""
+    """Show who ends a process of the tests, which says nothing else, and which test has failed."""
     announce_exits(config.stash[fault_handler_stderr_fd_key])
+    name_failures(config)
 
 
 @pytest.hookimpl(trylast=True)

@@ -2,8 +2,8 @@
 
     python -m tests.coverage_gate
 
-Reads what the stages `fast`, `reference` and `api` measured. A package that needs the stage `api` has no gate where its
-tests did not run, as without root or Java: the table says "not measured here". A line that no test can reach has
+Reads what `fast`, `reference`, `api` and `spark` measured. A package that needs one of the last two has no gate where
+its tests did not run, as without root or Java: the table says "not measured here". A line that no test can reach has
 `# pragma: no cover - reason` beside it; a pragma without a reason excludes nothing.
 """
 
@@ -31,9 +31,9 @@ GATES: Mapping[str, float] = {
     "ots_tunnel_operator.plan": 100,
     "ots_tunnel_operator.report": 100,
 }
-#: Report of the stage `api`.
-API_REPORT = ROOT / "build" / "reports" / "api.xml"
-#: Packages whose processes only the stage `api` runs, with the tests that run them.
+#: Reports of the stages that need more than Python.
+STAGE_REPORTS = tuple(ROOT / "build" / "reports" / f"{stage}.xml" for stage in ("api", "spark"))
+#: Packages whose processes only these stages run, with the tests that run them.
 NEEDS: Mapping[str, str] = {
     "ots_tunnel.spark": "tests.spark",
     "ots_tunnel_operator": "tests.operator",
@@ -95,13 +95,14 @@ def gate_of(package: str) -> float:
     return GATES.get(package, DEFAULT)
 
 
-def not_measured_here(report: Path = API_REPORT) -> frozenset[str]:
-    """Packages whose tests in the stage `api` were all skipped or not started.
+def not_measured_here(*reports: Path) -> frozenset[str]:
+    """Packages whose tests in the stages `api` and `spark` were all skipped or not started.
 
     Args:
-        report: JUnit file of the stage; missing where the stage did not run.
+        reports: JUnit files of the stages; missing where a stage did not run.
     """
-    cases = list(ElementTree.parse(report).iter("testcase")) if report.exists() else []
+    there = [report for report in reports if report.exists()]
+    cases = [case for report in there for case in ElementTree.parse(report).iter("testcase")]
     ran = {case.get("classname", "") for case in cases if case.find("skipped") is None}
     return frozenset(name for name, tests in NEEDS.items() if not any(each.startswith(f"{tests}.") for each in ran))
 
@@ -140,10 +141,14 @@ def main() -> int:
     subprocess.run([*coverage, "combine", "--quiet", "--append"], cwd=ROOT, check=False)
     subprocess.run([*coverage, "json", "--quiet", "-o", str(REPORT)], cwd=ROOT, check=True)
     report = json.loads(REPORT.read_text())
-    packages, unmeasured = measured(report), not_measured_here()
+    packages, unmeasured = measured(report), not_measured_here(*STAGE_REPORTS)
     print(f"{'package':<34} percent  gate")
     for name, package in sorted(packages.items()):
-        gate = "not measured here: its tests of the stage `api` did not run" if name in unmeasured else gate_of(name)
+        gate = (
+            "not measured here: its tests of the stages `api` and `spark` did not run"
+            if name in unmeasured
+            else gate_of(name)
+        )
         print(f"{name:<34} {package.percent:7.2f}  {gate}")
     for name in packages:
         if name not in unmeasured and packages[name].percent < gate_of(name):

@@ -14,13 +14,14 @@ import shutil
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as ElementTree
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.lacking import INSTALLED
+from tests.support.suite.left_over import adopt_orphans, end_orphans
+from tests.support.suite.outcome import Outcome, summary
+from tests.support.suite.pressure import read_pressure
 
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "build" / "reports"
@@ -52,17 +53,6 @@ class Stage:
     may_lack: bool = False
     #: What the commands install, in their order: a test that then misses it fails (`tests.support.lacking`).
     installs: tuple[str, ...] = ()
-
-
-@dataclass
-class Outcome:
-    """Result of a stage: duration, exit status and counts of tests."""
-
-    stage: Stage
-    seconds: float
-    status: int
-    counts: Counter[str] = field(default_factory=Counter)
-    skipped: Counter[str] = field(default_factory=Counter)
 
 
 LINT = Stage(
@@ -119,11 +109,20 @@ REFERENCE = Stage(
 COVERAGE = Stage("coverage", "lines and branches per package", ((sys.executable, "-m", "tests.coverage_gate"),))
 API = Stage(
     "api",
-    "the operator on a real API server; PySpark in a local session",
-    marks="(api or spark) and not (cluster or long)",
-    folders=("tests/operator", "tests/chart", "tests/spark", "tests/simulation/apiserver"),
+    "the operator on a real API server",
+    marks="api and not (spark or cluster or long)",
+    folders=("tests/operator", "tests/chart", "tests/simulation/apiserver"),
     # each has an API server of its own, which costs three seconds of a processor and 2 % of it afterwards
     workers=5,
+    timeout=300,
+    is_measured=True,
+)
+#: One after the other, with nothing beside them: Spark waits ten seconds for a process of Python, and then gives up.
+SPARK = Stage(
+    "spark",
+    "PySpark in a local session",
+    marks="spark and not (cluster or long)",
+    folders=("tests/spark",),
     timeout=300,
     is_measured=True,
 )
@@ -132,25 +131,43 @@ E2E = Stage(
     "the demo's scenario in small on a real cluster",
     marks="cluster and not long",
     folders=("tests/cluster_scenarios",),
-    timeout=600,
+    timeout=1800,
 )
 LONG = Stage("long", "many seeds, many kills", marks="long", workers=4, timeout=3600, is_resumed=True)
 
+_LEASES = (sys.executable, "-m", "tests.simulation", "campaign", "--kind", "leases")
 SIMULATION = Stage(
     "simulation",
     "the region on virtual time, for a minute: seeds from a recorded start",
     # the long run takes those of the tree: among a hundred new ones, one still tells what nobody has looked into
-    ((sys.executable, "-m", "tests.simulation", "campaign", "--seconds", "60", "--start", "5000", "--seeds", "120"),),
+    (
+        (sys.executable, "-m", "tests.simulation", "campaign", "--seconds", "60", "--start", "5000", "--seeds", "120"),
+        # of their own, so that the seeds of all other kinds stay those that are recorded
+        (*_LEASES, "--seconds", "30", "--start", "1", "--seeds", "6"),
+    ),
 )
 LONG_SIMULATION = Stage(
     "simulation-long",
     "the region on virtual time: new seeds for every committed tree, for half an hour",
-    ((sys.executable, "-m", "tests.simulation", "campaign", "--seconds", "1800", "--start", "tree"),),
+    (
+        (sys.executable, "-m", "tests.simulation", "campaign", "--seconds", "1800", "--start", "tree"),
+        (*_LEASES, "--seconds", "300", "--start", "tree"),
+    ),
+)
+
+#: Those of `tests.spark.matrix`.
+MINORS = ("3.5", "4.0", "4.1", "4.2", "4.3")
+PYSPARK = Stage(
+    "pyspark",
+    "other minors of PySpark, and Spark Connect; the first time each installs 500 MB",
+    tuple((sys.executable, "-m", "tests.spark.matrix", minor) for minor in MINORS),
+    may_lack=True,
+    installs=tuple(f"pyspark-{minor}" for minor in MINORS),
 )
 
 #: The cluster comes before the tests, because some of them use its programs.
-SHORT_RUN = (LINT, PROGRAMS, CLUSTER, FAST, REFERENCE, SIMULATION, API, COVERAGE, E2E)
-LONG_RUN = (PROGRAMS, CLUSTER, LONG_SIMULATION, LONG)
+SHORT_RUN = (LINT, PROGRAMS, CLUSTER, FAST, REFERENCE, SIMULATION, API, SPARK, COVERAGE, E2E)
+LONG_RUN = (PROGRAMS, CLUSTER, PYSPARK, LONG_SIMULATION, LONG)
 
 
 def main() -> int:
@@ -159,8 +176,12 @@ def main() -> int:
     REPORTS.mkdir(parents=True, exist_ok=True)
     # the tests install Go and Node by themselves, and the setup has compiled the codec where there is a compiler
     installed = {"go", "nodejs", *(["compiler"] if shutil.which("cc") else [])}
-    outcomes = [run(stage, installed) for stage in stages]
-    _print_summary(outcomes)
+    adopt_orphans()
+    outcomes = []
+    for stage in stages:
+        outcomes.append(run(stage, installed))
+        outcomes[-1].left_over = end_orphans()
+    print(summary(outcomes), flush=True)
     return int(any(outcome.status for outcome in outcomes))
 
 
@@ -184,30 +205,32 @@ def run(stage: Stage, installed: set[str]) -> Outcome:
         installed: programs that are there; what the stage installs is added.
     """
     print(f"\n=== {stage.name}: {stage.what}", flush=True)
-    begin = time.monotonic()
+    begin, pressure = time.monotonic(), read_pressure()
     report = REPORTS / f"{stage.name}.xml"
     report.unlink(missing_ok=True)
     if stage is FAST:  # the first that is measured
         shutil.rmtree(MEASURED, ignore_errors=True)
-        REPORTS.joinpath("api.xml").unlink(missing_ok=True)
+        for later in (API, SPARK):
+            REPORTS.joinpath(f"{later.name}.xml").unlink(missing_ok=True)
     commands = stage.commands or (_pytest(stage, report),)
-    outcome = Outcome(stage, 0, 0)
+    outcome = Outcome(stage.name)
     for place, command in enumerate(commands):
-        if _execute(command, outcome, installed) == 0:
+        if _execute(command, stage, outcome, installed) == 0:
             installed.update(stage.installs[place : place + 1])
     outcome.seconds = time.monotonic() - begin
+    outcome.pressure = read_pressure().since(pressure, outcome.seconds)
     if stage.marks is not None:
-        _count(outcome, report)
+        _count(outcome, stage, report)
     return outcome
 
 
-def _execute(command: tuple[str, ...], outcome: Outcome, installed: set[str]) -> int:
-    environment = {**_environment(outcome.stage), INSTALLED: " ".join(sorted(installed))}
+def _execute(command: tuple[str, ...], stage: Stage, outcome: Outcome, installed: set[str]) -> int:
+    environment = {**_environment(stage), INSTALLED: " ".join(sorted(installed))}
     status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
-    if status == 2 and outcome.stage.may_lack:
+    if status == 2 and stage.may_lack:
         outcome.counts["skipped"] += 1
         outcome.skipped[f"{' '.join(command)} cannot run here, as it says above"] += 1
-    elif outcome.stage.marks is not None:
+    elif stage.marks is not None:
         outcome.status = status
     else:
         outcome.counts["failed" if status else "passed"] += 1
@@ -235,42 +258,18 @@ def _record(stage: Stage) -> Path:
     return REPORTS / f"{stage.name}.passed"
 
 
-def _count(outcome: Outcome, report: Path) -> None:
+def _count(outcome: Outcome, stage: Stage, report: Path) -> None:
     if not report.exists():
         outcome.status = outcome.status or 1
         return
-    for case in ElementTree.parse(report).iter("testcase"):
-        kinds = {child.tag for child in case}
-        skip = case.find("skipped")
-        if kinds & {"failure", "error"}:
-            outcome.counts["failed"] += 1
-        elif skip is not None:
-            outcome.counts["skipped"] += 1
-            outcome.skipped[skip.get("message", "no reason given")] += 1
-        else:
-            outcome.counts["passed"] += 1
-    if outcome.stage.is_resumed:
+    outcome.read(report)
+    if stage.is_resumed:
         # what passed before the interruption counts as well
-        outcome.counts["passed"] = len(_record(outcome.stage).read_text().splitlines()) - 1
+        outcome.counts["passed"] = len(_record(stage).read_text().splitlines()) - 1
         if outcome.status == 5 and outcome.counts["passed"]:
             outcome.status = 0
     if not outcome.counts:  # a stage that selects nothing has lost its tests
         outcome.status = outcome.status or 5
-
-
-def _print_summary(outcomes: list[Outcome]) -> None:
-    total: Counter[str] = Counter()
-    print("\nstage        seconds  passed  failed  skipped")
-    for outcome in outcomes:
-        counts = outcome.counts
-        total += counts
-        row = (counts["passed"], counts["failed"], counts["skipped"])
-        print(f"{outcome.stage.name:<12} {outcome.seconds:7.0f}  {row[0]:6}  {row[1]:6}  {row[2]:7}")
-        for reason, times in sorted(outcome.skipped.items()):
-            print(f"             skipped {times} x: {reason}")
-        if outcome.status:
-            print(f"             ended with status {outcome.status}")
-    print(f"\ntotal: {total['passed']} passed, {total['failed']} failed, {total['skipped']} skipped", flush=True)
 
 
 if __name__ == "__main__":

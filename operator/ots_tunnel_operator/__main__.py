@@ -1,45 +1,28 @@
-"""The command `ots-tunnel-operator run`: reads the flags, serves the probes, waits for the lease and runs kopf."""
+"""The command `ots-tunnel-operator`: its options, and what each of them means."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import logging
-import os
 import signal
-import socket
 import sys
-import threading
-import uuid
-from collections.abc import Iterator, Sequence
-from typing import NoReturn
 
 import click
-import kopf
 
 from ots_tunnel.allocator import return_freed_memory
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.logs import JsonLine
 from ots_tunnel_operator import names
-from ots_tunnel_operator.console.console import Console
-from ots_tunnel_operator.console.server import ConsoleServer
-from ots_tunnel_operator.handlers import register
 from ots_tunnel_operator.installation import Finding, check_installation
 from ots_tunnel_operator.kube.client import Kube
-from ots_tunnel_operator.kube.lease import Lease
-from ots_tunnel_operator.log_actions import LogAction
-from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.runtime import Runtime
-from ots_tunnel_operator.server import Health, HealthServer
+from ots_tunnel_operator.process.depth import allow_deep_objects
+from ots_tunnel_operator.process.kopf_watch import outlast_errors_of_watches
+from ots_tunnel_operator.process.read_buffers import read_in_small_pieces
+from ots_tunnel_operator.running.logs import configure_logs
+from ots_tunnel_operator.running.operation import Place, end, run_operator
 from ots_tunnel_operator.settings import Settings, WorkerNetwork
-
-logger = logging.getLogger("ots_tunnel_operator")
 
 #: Name of the Lease of the leader election without the chart, which names it after the release.
 LEASE_NAME = "ots-tunnel-operator"
-#: Seconds after the loss of the lease within which the process must end; meanwhile it writes nothing.
-LOST_SECONDS = 5.0
 
 
 def read_labels(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
@@ -188,6 +171,13 @@ def main() -> None:
     help="Address of the console. It asks nobody for a password: on 127.0.0.1 only a forwarded port reaches it.",
 )
 @click.option(
+    "--console-name",
+    "console_names",
+    multiple=True,
+    help="Name by which a browser may ask for a console that is not on 127.0.0.1, beside addresses and Services; "
+    "repeatable.",
+)
+@click.option(
     "--lease-namespace",
     envvar=["OTS_OPERATOR_LEASE_NAMESPACE", "POD_NAMESPACE"],
     default="",
@@ -224,13 +214,17 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     http_port: int,
     console_port: int | None,
     console_host: str,
+    console_names: tuple[str, ...],
     lease_namespace: str,
     lease_name: str,
     log_level: str,
 ) -> None:
-    """Run until stopped. The exit code is 1 when the lease is lost and 2 without a cluster."""
+    """Run until stopped. The exit code is 1 when the lease is lost or kopf fails, and 2 without a cluster."""
     # before the first thread of ours: a heap that exists stays
     return_freed_memory()
+    allow_deep_objects()
+    read_in_small_pieces()
+    outlast_errors_of_watches()
     configure_logs(log_level)
     # a follower ends at once; kopf replaces this handler when the process leads
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -249,21 +243,21 @@ def run(  # noqa: PLR0913 - click gives one argument per option
         rollout_budget=rollout_budget,
         lease=f"{lease_namespace}/{lease_name}" if lease_namespace else "",
     )
-    metrics = OperatorMetrics()
-    health = Health(metrics)
-    console = None if console_port is None else Console(health, settings.lease, poll_seconds=poll_seconds)
-    with HealthServer(health, http_host, http_port) as server, console_server(console, console_host, console_port):
-        logger.info("serving probes and metrics", extra={"action": LogAction.SERVING, "port": server.port})
-        try:
-            with leadership(lease_namespace, lease_name, namespaces, health) as lease:
-                health.leading = True
-                # Never closed: closing would wait for threads that still resolve or call an unreachable endpoint.
-                runner = asyncio.Runner()
-                runtime = Runtime(settings, metrics, namespaces, may_write=lease.is_held if lease else None)
-                code = runner.run(operate(runtime, health, namespaces, lease, console))
-        except ConfigError as error:
-            click.echo(f"ots-tunnel-operator: {error}", err=True)
-            code = 2
+    place = Place(
+        namespaces=namespaces,
+        lease_namespace=lease_namespace,
+        lease_name=lease_name,
+        http_host=http_host,
+        http_port=http_port,
+        console_host=console_host,
+        console_port=console_port,
+        console_names=console_names,
+    )
+    try:
+        code = run_operator(settings, place)
+    except ConfigError as error:
+        click.echo(f"ots-tunnel-operator: {error}", err=True)
+        code = 2
     end(code)
 
 
@@ -292,104 +286,6 @@ async def _check(namespace: str, url: str) -> list[Finding]:
         return await check_installation(kube, namespace, url)
     finally:
         await kube.close()
-
-
-def end(code: int) -> NoReturn:
-    """End the process without waiting for other threads: all state is written and the lease is released."""
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
-
-
-@contextlib.contextmanager
-def console_server(console: Console | None, host: str, port: int | None) -> Iterator[None]:
-    """Serve the console; without one, nothing."""
-    if console is None or port is None:
-        yield
-        return
-    with ConsoleServer(console, host, port) as server:
-        logger.info("serving the console", extra={"action": LogAction.SERVING_CONSOLE, "port": server.port})
-        yield
-
-
-@contextlib.contextmanager
-def leadership(namespace: str, name: str, served: Sequence[str], health: Health) -> Iterator[Lease | None]:
-    """Wait for the lease and hold it; yields None where no namespace is given.
-
-    Args:
-        served: namespaces that the process is to serve; empty means all.
-    """
-    if not namespace:
-        logger.warning("no leader election: run one replica only", extra={"action": LogAction.NO_ELECTION})
-        yield None
-        return
-    identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-    serves = ", ".join(sorted(served)) or names.EVERY_NAMESPACE
-    lease = Lease(namespace, name, identity, tick=health.tick, still=health.still, serves=serves)
-    lease.start()
-    health.ready = True
-    try:
-        while not lease.leading.wait(1.0):
-            health.waits_for = lease.waits_for
-            if lease.lost.is_set():
-                raise ConfigError("leader election failed, see the log")
-        yield lease
-    finally:
-        lease.stop()
-
-
-async def operate(
-    runtime: Runtime,
-    health: Health,
-    namespaces: tuple[str, ...],
-    lease: Lease | None,
-    console: Console | None = None,
-) -> int:
-    """Run kopf until a signal arrives or the lease is lost; returns the exit code."""
-    clusterwide, event_loop = not namespaces, asyncio.get_running_loop()
-    # An asyncio event: kopf waits for any other kind of flag in a thread that it cannot stop.
-    stop = asyncio.Event()
-    beside = [asyncio.create_task(health.keep_ticking(), name="tick")]
-    if console is not None:
-        beside.append(asyncio.create_task(console.follow(runtime), name="console"))
-    if lease is not None:
-        lease.when_lost(lambda: _stop_soon(event_loop, stop))
-    try:
-        await kopf.operator(
-            registry=register(runtime, health, clusterwide=clusterwide, stop=stop),
-            standalone=True,
-            clusterwide=clusterwide,
-            namespaces=namespaces,
-            stop_flag=stop,
-        )
-    finally:
-        for task in beside:
-            task.cancel()
-    if lease is None:
-        return 0
-    lease.when_lost(None)
-    return 1 if lease.lost.is_set() else 0
-
-
-def _stop_soon(event_loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    """Set the event from another thread, and end the process even if its event loop never runs again."""
-    timer = threading.Timer(LOST_SECONDS, end, (1,))
-    timer.daemon = True
-    timer.start()
-    with contextlib.suppress(RuntimeError):
-        event_loop.call_soon_threadsafe(stop.set)
-
-
-def configure_logs(level: str) -> None:
-    """Log JSON lines to standard error; of libraries only warnings and errors."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(JsonLine())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    logging.getLogger("ots_tunnel_operator").setLevel(level.upper())
-    logging.getLogger("ots_tunnel").setLevel(level.upper())
-    # The SDK logs every missing table as an error; for the operator that is a valid answer.
-    logging.getLogger("tablestore-client").setLevel(logging.CRITICAL)
 
 
 if __name__ == "__main__":

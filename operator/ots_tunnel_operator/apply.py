@@ -12,9 +12,10 @@ from typing import Any, TypeVar, assert_never
 from ots_tunnel_operator import KIND, names
 from ots_tunnel_operator.create import ActionFailed, Creator
 from ots_tunnel_operator.diagnosis import crd_outdated, kube_problem, pod_monitor_problem, pod_template_refused
-from ots_tunnel_operator.kube.client import KindMissing, KubeError, NameConflict
+from ots_tunnel_operator.kube.client import REFUSALS, KindMissing, KubeError, NameConflict
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.drift import is_current, owned_hash, stamp, stamped
+from ots_tunnel_operator.kube.kept import version_of
 from ots_tunnel_operator.kube.kinds import (
     DEPLOYMENT,
     NO_VERSION,
@@ -31,6 +32,7 @@ from ots_tunnel_operator.observe.trial import try_template
 from ots_tunnel_operator.plan.actions import (
     Action,
     ApplyObject,
+    ApplyToExisting,
     Aside,
     CheckName,
     CreateTunnel,
@@ -41,6 +43,7 @@ from ots_tunnel_operator.plan.actions import (
     RecordStatus,
     ScaleDown,
     SetReplicas,
+    TryObject,
     TryTemplate,
 )
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -96,7 +99,8 @@ class Applier:
         except StatusOutdated:
             raise
         except (KubeError, NameConflict) as error:
-            raise ActionFailed(kube_problem(error)) from error
+            lasts = isinstance(error, NameConflict) or error.status in REFUSALS
+            raise ActionFailed(kube_problem(error), lasts=lasts) from error
 
     async def _apply(self, action: Action) -> bool:
         match action:
@@ -130,18 +134,25 @@ class Applier:
         return is_changed
 
     async def _apply_to_children(
-        self, action: ApplyObject | TryTemplate | CheckName | ScaleDown | SetReplicas | MarkPod | DeleteObject
+        self,
+        action: ApplyObject
+        | ApplyToExisting
+        | TryTemplate
+        | TryObject
+        | CheckName
+        | ScaleDown
+        | SetReplicas
+        | MarkPod
+        | DeleteObject,
     ) -> bool:
         """Carry out an action about objects of the API server."""
         match action:
             case ApplyObject(manifest):
                 return await self._apply_object(manifest)
-            case TryTemplate(manifest):
-                return await self._try_template(manifest)
-            case CheckName(manifest):
-                if await self._own(manifest) is None:
-                    # watches see the operator's labels only, which an object of somebody else need not have
-                    await self._refuse_unseen(kind_of(manifest), manifest["metadata"]["name"])
+            case ApplyToExisting(manifest):
+                return await self._apply_to_existing(manifest)
+            case TryTemplate() | TryObject() | CheckName():
+                await self._ask(action)
                 return False
             case ScaleDown():
                 return await self._scale(0)
@@ -154,8 +165,30 @@ class Applier:
             case _:
                 assert_never(action)
 
+    async def _ask(self, action: TryTemplate | TryObject | CheckName) -> None:
+        """Ask about a manifest that is applied later; nothing is stored."""
+        match action:
+            case TryTemplate(manifest):
+                await self._try_template(manifest)
+            case TryObject(manifest):
+                await self._try_object(manifest)
+            case CheckName(manifest):
+                if await self._own(manifest) is None:
+                    # watches see the operator's labels only, which an object of somebody else need not have
+                    await self._refuse_unseen(kind_of(manifest), manifest["metadata"]["name"])
+
     async def _record(self, change: Mapping[str, Any]) -> None:
-        stored = await write_status(self._kube, self._resource, change, self._cache)
+        self.recorded(change, await write_status(self._kube, self._resource, change, self._cache))
+
+    def recorded(self, change: Mapping[str, Any], stored: Mapping[str, Any] | None) -> None:
+        """Take note of a change that is in the status.
+
+        Args:
+            stored: the status as stored; None where that is not known.
+
+        Raises:
+            ActionFailed: the API server has dropped a part of it.
+        """
         self._log_reset(change.get("reset") or {})
         if lost := dropped_fields(change, stored):
             raise ActionFailed(crd_outdated(lost))
@@ -164,30 +197,79 @@ class Applier:
         self._cache.tunnel = None
 
     async def _apply_object(self, manifest: Manifest) -> bool:
-        kind, metadata, manifest = kind_of(manifest), manifest["metadata"], stamped(manifest)
+        kind, metadata, rendered = kind_of(manifest), manifest["metadata"], manifest
         key = (kind.kind, metadata["name"])
-        # what a watch knows decides that nothing is to do; before a write the object itself is read
-        for reader in (self._reader, self._kube):
+        if await self._is_unchanged(kind, key, rendered):
+            return False
+        manifest = stamped(rendered)
+        is_hidden = key in self._cache.hidden
+        # what a watch knows decides that nothing is to do; before a change the object itself is read
+        for reader in (self._kube,) if is_hidden else (self._reader, self._kube):
             existing = await reader.get(kind, metadata["namespace"], metadata["name"])
             if existing is not None:
                 self._refuse_foreign(existing, kind)
-                applied, accepted = self._cache.applied.get(key, ("", ""))
-                if is_current(existing, manifest, accepted if applied == stamp(manifest) else ""):
+                if self._is_as_rendered(existing, manifest):
+                    self._cache.current[key] = (rendered, version_of(existing))
                     return False
+            else:
+                # what is sent then only creates, and is refused where the object exists
+                break
         try:
-            stored = await self._kube.apply(_for_this_one(manifest, existing))
+            await self._send(manifest, existing)
         except KubeError as error:
             if error.status == 409 and existing is None:
+                if not is_hidden:
+                    self._cache.hidden.add(key)
+                    return await self._apply_object(rendered)
                 await self._refuse_unseen(kind, metadata["name"])
             if error.status == 404 and kind is SPARK_APPLICATION:
                 raise ActionFailed(_spark_missing(metadata["namespace"])) from error
             raise
-        self._cache.applied[key] = (stamp(manifest), owned_hash(stored))
-        self._log(LogAction.APPLIED_OBJECT, kind=kind.kind, child=metadata["name"])
         return True
 
-    async def _try_template(self, manifest: Manifest) -> bool:
-        """Ask about a pod template; False, because nothing is changed where the API server takes it."""
+    async def _apply_to_existing(self, rendered: Manifest) -> bool:
+        """Apply a manifest to the object of its name as the API server has it; nothing where there is none."""
+        kind, metadata, manifest = kind_of(rendered), rendered["metadata"], stamped(rendered)
+        existing = await self._kube.get(kind, metadata["namespace"], metadata["name"])
+        if existing is None or existing["metadata"].get("deletionTimestamp"):
+            return False
+        self._refuse_foreign(existing, kind)
+        if self._is_as_rendered(existing, manifest):
+            return False
+        await self._send(manifest, existing)
+        return True
+
+    async def _send(self, manifest: Manifest, existing: Manifest | None) -> None:
+        """Apply a stamped manifest to the object that was checked, or where there was none."""
+        kind, name = kind_of(manifest).kind, manifest["metadata"]["name"]
+        stored = await self._kube.apply(_for_this_one(manifest, existing))
+        self._cache.applied[kind, name] = (stamp(manifest), owned_hash(stored))
+        self._log(LogAction.APPLIED_OBJECT, kind=kind, child=name)
+
+    def _is_as_rendered(self, existing: Manifest, manifest: Manifest) -> bool:
+        """Whether applying a stamped manifest to an object would change nothing."""
+        applied, accepted = self._cache.applied.get((manifest["kind"], manifest["metadata"]["name"]), ("", ""))
+        return is_current(existing, manifest, accepted if applied == stamp(manifest) else "")
+
+    async def _try_object(self, rendered: Manifest) -> None:
+        """Ask about a manifest, unless applying it would change nothing."""
+        existing, manifest = await self._own(rendered), stamped(rendered)
+        if existing is None or not self._is_as_rendered(existing, manifest):
+            await self._kube.try_apply(manifest)
+
+    async def _is_unchanged(self, kind: Kind, key: tuple[str, str], rendered: Manifest) -> bool:
+        """Whether a child was found as rendered before, and neither it nor what is rendered has changed since.
+
+        What is rendered is kept from pass to pass (`Resource.rendered`), so that it is the same object.
+        """
+        known, version = self._cache.current.get(key, (None, ""))
+        is_known = known is rendered and bool(version)
+        return (
+            is_known and await self._reader.stored_version(kind, rendered["metadata"]["namespace"], key[1]) == version
+        )
+
+    async def _try_template(self, manifest: Manifest) -> None:
+        """Ask about a pod template; where it is refused, the number of workers follows alone."""
         existing = await self._own(manifest)
         if refusal := await try_template(self._kube, manifest, existing, self._cache):
             replicas = manifest["spec"]["replicas"]
@@ -195,8 +277,7 @@ class Applier:
                 # what runs keeps its template, and its number follows: spec.replicas 0 stops every worker
                 await self._scale(replicas)
             has_own_part = bool(self._resource.spec.worker_settings.pod_template)
-            raise ActionFailed(pod_template_refused(refusal, has_own_part=has_own_part))
-        return False
+            raise ActionFailed(pod_template_refused(refusal, has_own_part=has_own_part), lasts=True)
 
     async def _own(self, manifest: Manifest) -> Manifest | None:
         """The object of a manifest's name as watches know it, refused where it belongs to something else."""
@@ -256,6 +337,9 @@ class Applier:
         if existing is None:
             return False
         self._refuse_foreign(existing, kind)
+        if existing["metadata"].get("deletionTimestamp"):
+            # it has been deleted, and goes when its finalizers are done
+            return False
         # the uid: an object that takes the name after the check is spared
         await self._kube.delete(kind, self._resource.namespace, name, uid=_uid(existing))
         self._log(LogAction.DELETED_OBJECT, kind=kind.kind, child=name)

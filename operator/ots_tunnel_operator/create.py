@@ -12,7 +12,7 @@ from ots_tunnel.protocol.service_codes import is_refusal
 from ots_tunnel.tables.destination import CreateCall, ensure_destination
 from ots_tunnel_operator.assess.creation import CREATE_SECONDS
 from ots_tunnel_operator.diagnosis import Place, destination_incompatible, service_problem
-from ots_tunnel_operator.instance import CALL_ERRORS, Instance
+from ots_tunnel_operator.instance import CALL_ERRORS, Instance, InstanceTables
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import TUNNEL
@@ -32,11 +32,15 @@ WITHDRAWALS = 5
 
 
 class ActionFailed(Exception):
-    """An action failed; `problem` describes it for the object's status."""
+    """An action failed; `problem` describes it for the object's status.
 
-    def __init__(self, problem: Problem) -> None:
+    `lasts`: whether it fails again until a person acts.
+    """
+
+    def __init__(self, problem: Problem, *, lasts: bool = False) -> None:
         super().__init__(problem.message)
         self.problem = problem
+        self.lasts = lasts
 
 
 class Creator:
@@ -68,8 +72,8 @@ class Creator:
         cache.sink.table = None
         creating = CreateCall(destination.before_write)
         call = ensure_destination(
-            source.tables.admin,
-            destination.tables.admin,
+            InstanceTables(source),
+            InstanceTables(destination),
             spec.source.table,
             sink.table,
             create=sink.create_table == "IfMissing",
@@ -93,7 +97,7 @@ class Creator:
         """Create the tunnel; errors as of `ensure_destination`."""
         source, instance = self._resource.spec.source, _connected(self._cache.source)
         call = instance.tunnels.create_tunnel(
-            source.table, source.tunnel.name, action.type, action.stream, before_send=instance.before_write
+            source.table, source.a_tunnel.name, action.type, action.stream, before_send=instance.before_write
         )
         try:
             tunnel_id = await self._call(call, Place.of_source(source))

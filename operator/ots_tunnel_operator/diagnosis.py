@@ -204,6 +204,16 @@ def pod_monitor_problem(error: Exception, name: str, *, wanted: bool) -> Problem
     return Problem(Reason.POD_MONITOR_FAILED, f"{field}: {cause}: {then}; records flow on")
 
 
+def pod_monitor_held(name: str, finalizers: Iterable[str]) -> Problem:
+    """The problem of a PodMonitor that was deleted and does not go."""
+    return Problem(
+        Reason.POD_MONITOR_FAILED,
+        f"spec.monitoring.podMonitor false: PodMonitor {name!r} is deleted, but a finalizer holds it "
+        f"({shortened(', '.join(finalizers))}): let the program that has set it end its work, or take it away; "
+        f"records flow on",
+    )
+
+
 def pod_template_refused(words: str, *, has_own_part: bool) -> Problem:
     """The problem of a pod template that the API server does not take.
 
@@ -250,7 +260,10 @@ def internal_problem(error: Exception) -> Problem:
 
 
 #: The way out where the CRD is older than the operator.
-CRD_HINT = "apply the CRD of this release (kubectl apply --server-side -f crds/, or the chart with crds.enabled)"
+CRD_HINT = (
+    "apply the CRD of this release (kubectl apply --server-side --force-conflicts -f crds/, or the chart with "
+    "crds.enabled)"
+)
 
 
 def shortened(text: str) -> str:

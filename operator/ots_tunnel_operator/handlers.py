@@ -1,8 +1,8 @@
 """Registrations with kopf, and nothing else (docs/architecture.md 6.1).
 
 A daemon per object runs its loop, which the operator's own watches wake (`runtime`). Deletion is a handler, because
-kopf starts no daemon for an object that is being deleted. kopf writes the finalizer and one empty annotation to a new
-object, nothing afterwards.
+kopf starts no daemon for an object that is being deleted. kopf writes the finalizer to a new object, nothing
+afterwards (`kube.kopf_copy`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import kopf
 
 from ots_tunnel_operator import GROUP, PLURAL, VERSION, names
+from ots_tunnel_operator.kube.kopf_copy import MetadataAlone
 from ots_tunnel_operator.runtime import Runtime
 from ots_tunnel_operator.server import Health
 
@@ -21,6 +22,8 @@ WATCH_SECONDS = 300
 WATCH_CLIENT_SECONDS = 330
 #: Seconds until kopf lists again after a watch whose version was too old.
 RECONNECT_SECONDS = 1.0
+#: Objects of one page of the list, which are in memory at once.
+PAGE = 100
 #: Longest connection attempt and longest request, seconds.
 CONNECT_SECONDS = 10
 REQUEST_SECONDS = 30
@@ -36,13 +39,12 @@ def configure(settings: kopf.OperatorSettings, *, clusterwide: bool) -> None:
     """Settings that keep kopf from writing, from blocking and from missing events (docs/architecture.md 6.1)."""
     settings.persistence.finalizer = names.FINALIZER
     settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
-    # without these fields the stored essence is {}: kopf neither copies specs into annotations nor compares them
-    settings.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(
-        prefix=GROUP, key="last-handled", ignored_fields=["spec", "metadata", "status"]
-    )
+    settings.persistence.diffbase_storage = MetadataAlone()
     settings.posting.enabled = False
     settings.watching.server_timeout = WATCH_SECONDS
     settings.watching.client_timeout = WATCH_CLIENT_SECONDS
+    # by default, kopf has the whole list in memory at once
+    settings.watching.chunk_size = PAGE
     settings.watching.connect_timeout = CONNECT_SECONDS
     # by default, kopf lists ten times a second where the API server answers every watch with 410
     settings.watching.reconnect_backoff = RECONNECT_SECONDS
@@ -91,14 +93,23 @@ def _register_objects(registry: kopf.OperatorRegistry, runtime: Runtime) -> None
         cancellation_timeout=CANCEL_SECONDS,
     )
     async def loop(namespace: str | None, name: str, uid: str, **_: Any) -> None:
-        place = namespace or ""
-        cache = runtime.cache(uid, place, name)
-        await asyncio.sleep(runtime.first_pause())
-        await runtime.reconciler().run(place, name, cache)
+        await run_loop(runtime, namespace or "", name, uid)
 
     @kopf.on.delete(GROUP, VERSION, PLURAL, id="delete", registry=registry)
     async def delete(namespace: str | None, name: str, uid: str, **_: Any) -> None:
         await run_deletion(runtime, namespace or "", name, uid)
+
+
+async def run_loop(runtime: Runtime, namespace: str, name: str, uid: str) -> None:
+    """Run the loop of an object. kopf cancels it with the object, and may begin it when the object is gone."""
+    cache = runtime.cache(uid, namespace, name)
+    try:
+        await asyncio.sleep(runtime.first_pause(namespace, name))
+        await runtime.reconciler().run(namespace, name, cache)
+    except asyncio.CancelledError:
+        # its deletion, which may be carried out already, may take longer than the liveness probe waits
+        runtime.ended(uid, namespace, name)
+        raise
 
 
 async def run_deletion(runtime: Runtime, namespace: str, name: str, uid: str) -> None:

@@ -37,6 +37,16 @@ class LogAction(enum.StrEnum):
         "serves",
     )
     LEASE_FAILED = "lease_failed", "The Lease cannot be written or released; tried again.", "lease", "error"
+    KOPF_ENDED = (
+        "kopf_ended",
+        "kopf has ended with an error that its next start may not have; the process ends.",
+    )
+    KOPF_WATCH_FAILED = (
+        "kopf_watch_failed",
+        "kopf could not list or watch the objects; it tries again, and until then new objects are not begun.",
+        "watch",
+        "error",
+    )
     LEASE_LOST = "lease_lost", "The Lease was not renewed in time; the process ends.", "lease"
     LOOP_STALLED = "loop_stalled", "The event loop stands still; the Lease is not renewed.", "lease", "seconds"
     NO_ELECTION = "no_election", "There is no leader election: only one replica may run.", "lease", "error"

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from ots_tunnel.model import Credentials
+from ots_tunnel.stream.decide.sightings import Sightings
 from ots_tunnel_operator.api.identity import TunnelIdentity
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.autoscale.history import History
 from ots_tunnel_operator.instance import Instance, InstancePool
+from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.turns.passes import PassTurn
 from ots_tunnel_operator.turns.queue import Patience
@@ -29,6 +31,8 @@ class Side:
     pool: InstancePool = field(default_factory=InstancePool)
     """Where the clients come from; objects of one endpoint and key pair share them."""
     credentials: Credentials | None = None
+    secret: tuple[str, str] = ("", "")
+    """Name and resourceVersion of the Secret that they come from."""
     instance: Instance | None = None
     table: Table | None = None
     table_name: str = ""
@@ -123,6 +127,10 @@ class LoopCache:
     """Why the last of them has failed; empty where it has not."""
     peek_failed: float | None = None
     """Time of that failure."""
+    leases_of: tuple[str, str] = ("", "")
+    """Table of leases, and id of the stream, that the sightings and peeks of an object without a tunnel are about."""
+    sightings: Sightings = field(default_factory=dict)
+    """Its leases as last listed, and since when their counters stand still, by the clock of the event loop."""
     scaling: History | None = None
     """What the autoscaler remembers; None before the first look."""
     calm: tuple[object, float] | None = None
@@ -149,6 +157,12 @@ class LoopCache:
     """Posted events: (reason, message) -> time."""
     applied: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     """Applied children: (kind, name) -> (hash of the manifest, `owned_hash` right after applying it)."""
+    deployment: Manifest | None = None
+    """The Deployment as last looked at (`kube.looked_at`); None where there was none."""
+    current: dict[tuple[str, str], tuple[Mapping[str, Any], str]] = field(default_factory=dict)
+    """Children that were found as rendered: (kind, name) -> (what was rendered, resourceVersion of the child)."""
+    hidden: set[tuple[str, str]] = field(default_factory=set)
+    """Names of children, (kind, name), that something has which no copy shows: it is looked at before each write."""
     trial: Trial = Trial()
     """The last pod template that the API server was asked about."""
     monitor_refusal: MonitorRefusal | None = None

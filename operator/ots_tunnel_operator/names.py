@@ -112,6 +112,11 @@ def spark_account_name(name: str) -> str:
     return f"{name}-spark"
 
 
+def spark_executors_name(name: str) -> str:
+    """Name of the ServiceAccount of Spark's executors, which has no rights."""
+    return f"{name}-spark-executors"
+
+
 def labels(name: str, role: str) -> dict[str, str]:
     """Labels of a child of object `name`."""
     return {

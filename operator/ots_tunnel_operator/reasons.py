@@ -56,6 +56,10 @@ class Reason(enum.StrEnum):
     TUNNEL_NOT_FOUND = "TunnelNotFound", "The tunnel does not exist, or no longer exists."
     TUNNEL_REPLACED = "TunnelReplaced", "Another tunnel has the name of the one that this object used."
     TUNNEL_EXPIRED = "TunnelExpired", "The tunnel has expired; undelivered changes are lost."
+    NO_STREAM = "NoStream", "The stream of the source table is switched off, so that there is nothing to read."
+    STREAM_REPLACED = "StreamReplaced", "The stream was switched off and on again; changes of in between are lost."
+    LEASE_TABLE_IN_USE = "LeaseTableInUse", "An elder object shares the shards of the table by the same leases."
+    LEASE_TABLE_UNUSABLE = "LeaseTableUnusable", "Something else uses the table that is named for leases."
     POSSIBLE_GAP = "PossibleGap", "Changes may be missing, because they were not read within the stream's retention."
     SINK_REJECTED = (
         "SinkRejected",
@@ -179,6 +183,10 @@ STALLED = frozenset(
         Reason.TUNNEL_NOT_FOUND,
         Reason.TUNNEL_REPLACED,
         Reason.TUNNEL_EXPIRED,
+        Reason.NO_STREAM,
+        Reason.STREAM_REPLACED,
+        Reason.LEASE_TABLE_IN_USE,
+        Reason.LEASE_TABLE_UNUSABLE,
         Reason.POSSIBLE_GAP,
         Reason.SINK_REJECTED,
         Reason.POD_TEMPLATE_REFUSED,
@@ -217,6 +225,9 @@ STOPS_WORKERS = frozenset(
         Reason.TUNNEL_NOT_FOUND,
         Reason.TUNNEL_REPLACED,
         Reason.TUNNEL_EXPIRED,
+        Reason.NO_STREAM,
+        Reason.STREAM_REPLACED,
+        Reason.LEASE_TABLE_IN_USE,
         Reason.DESTINATION_BEHIND_TUNNEL,
         Reason.DESTINATION_CHANGED,
         Reason.DESTINATION_NOT_EMPTY,

@@ -8,8 +8,6 @@ import logging
 import random
 from collections.abc import Callable, Iterable
 
-import aiohttp
-
 from ots_tunnel_operator import names
 from ots_tunnel_operator.concerns import Concerns, Place
 from ots_tunnel_operator.deletion.deleter import Deleter
@@ -26,6 +24,7 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.observe.rollouts import Rollouts
+from ots_tunnel_operator.observe.worker_page import ReadPage, WorkerPages
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.world import Competitor, RolloutTurn
@@ -70,7 +69,7 @@ class Runtime:
         self._cluster: Cluster | None = None
         self._reader: Reader | None = None
         self._watched: Watched | None = None
-        self._session: aiohttp.ClientSession | None = None
+        self._pages: ReadPage = WorkerPages().read
         self._reconciler: Reconciler | None = None
         self._opened = 0.0
         self._concerns = Concerns()
@@ -80,21 +79,19 @@ class Runtime:
         self._uids: dict[Place, str] = {}
         self._forgetting: set[asyncio.Task[None]] = set()
 
-    async def open(
-        self, cluster: Cluster | None = None, *, watch: bool = True, session: aiohttp.ClientSession | None = None
-    ) -> None:
+    async def open(self, cluster: Cluster | None = None, *, watch: bool = True, pages: ReadPage | None = None) -> None:
         """Connect to the API server, or use a given connection; `close` closes it.
 
         Args:
             cluster: the API server; None connects to the one of the pod or the kubeconfig.
             watch: read from memory what watches keep there; False reads from the API server every time.
-            session: asks the workers for their reports; None makes one.
+            pages: reads the pages of the workers; None connects to them.
 
         Raises:
             ConfigError: there is no cluster to connect to.
         """
         cluster = cluster or await Kube.connect(self._may_write, self.metrics.api_refused)
-        self._session = session or aiohttp.ClientSession()
+        self._pages = pages or self._pages
         self._cluster = self._reader = cluster
         if watch:
             self._watched = self._reader = Watched(
@@ -119,13 +116,11 @@ class Runtime:
         is_idle = await self._end_passes()
         if self._watched is not None:
             await self._watched.close()
-        session, cluster = self._session, self._cluster
-        self._session = self._cluster = self._reader = self._reconciler = None
+        cluster = self._cluster
+        self._cluster = self._reader = self._reconciler = None
         if not is_idle:
             logger.warning(LogAction.CLOSE_INCOMPLETE.description, extra={"action": LogAction.CLOSE_INCOMPLETE})
             return
-        if session is not None:
-            await session.close()
         if cluster is not None:
             await cluster.close()
 
@@ -144,8 +139,8 @@ class Runtime:
     def reconciler(self, elder: Callable[[Resource], Competitor | None] | None = None) -> Reconciler:
         """The passes over all objects; `elder` replaces the look for an elder object on the same tunnel."""
         if self._reconciler is None or elder is not None:
-            cluster, reader, session = self._connected()
-            observer = Observer(reader, session, self.settings, self.turn)
+            cluster, reader = self._connected()
+            observer = Observer(reader, self._pages, self.settings, self.turn)
             look = elder or self.elder
             self._reconciler = Reconciler(
                 cluster,
@@ -165,8 +160,8 @@ class Runtime:
 
     def deleter(self) -> Deleter:
         """The deletion of objects."""
-        cluster, claims = self._connected()[0], self.reconciler().claims
-        return Deleter(cluster, self.settings, self.metrics, claims=claims, entropy=self._entropy)
+        (cluster, reader), claims = self._connected(), self.reconciler().claims
+        return Deleter(cluster, self.settings, self.metrics, claims=claims, entropy=self._entropy, reader=reader)
 
     def elder(self, resource: Resource) -> Competitor | None:
         """The eldest other object on the tunnel of this one; None where this one is the eldest."""
@@ -176,20 +171,37 @@ class Runtime:
         """What the other objects do about new workers."""
         return self._rollouts.turn(resource)
 
-    def first_pause(self) -> float:
-        """Seconds until the first pass of a loop: after a start, the passes of many objects are spread."""
+    def first_pause(self, namespace: str, name: str) -> float:
+        """Seconds until the first pass of a loop: after a start, the passes of many objects are spread.
+
+        An object that was edited while no operator looked, as after the death of the leader, does not wait for that.
+        """
         longest = min(self.settings.spread_seconds, SPREAD * len(self._concerns))
         is_starting = asyncio.get_running_loop().time() - self._opened < START_SECONDS
-        return self._entropy.random() * longest if is_starting else 0.0
+        is_spread = is_starting and not self._is_edited(namespace, name)
+        return self._entropy.random() * longest if is_spread else 0.0
+
+    def _is_edited(self, namespace: str, name: str) -> bool:
+        """Whether a status of the object exists and is about an earlier spec."""
+        body = None if self._watched is None else self._watched.object(namespace, name)
+        seen = ((body or {}).get("status") or {}).get("observedGeneration")
+        return body is not None and bool(seen) and seen != body["metadata"].get("generation")
 
     def cache(self, uid: str, namespace: str, name: str) -> LoopCache:
         """The cache of an object's loop."""
         self._uids[namespace, name] = uid
         return self._caches.setdefault(uid, LoopCache.sharing(self._instances, uid))
 
+    def ended(self, uid: str, namespace: str, name: str) -> None:
+        """The loop of an object was cancelled: no pass over it comes any more."""
+        if self._uids.get((namespace, name), uid) == uid:
+            self.metrics.ended(namespace, name)
+
     async def forget(self, uid: str, namespace: str, name: str) -> None:
         """Drop everything about an object that no longer exists; again, what came after the first time."""
         cache = self._caches.pop(uid, None)
+        if self._reconciler is not None:
+            self._reconciler.claims.forget(uid)
         if self._uids.get((namespace, name), uid) == uid:
             self._uids.pop((namespace, name), None)
             self.metrics.forget(namespace, name)
@@ -254,10 +266,10 @@ class Runtime:
         )
         self.wake(self._concerns.places(namespace))
 
-    def _connected(self) -> tuple[Cluster, Reader, aiohttp.ClientSession]:
-        if self._cluster is None or self._reader is None or self._session is None:
+    def _connected(self) -> tuple[Cluster, Reader]:
+        if self._cluster is None or self._reader is None:
             raise RuntimeError("the operator is not connected yet")
-        return self._cluster, self._reader, self._session
+        return self._cluster, self._reader
 
 
 def eldest(resource: Resource, others: Iterable[Competitor]) -> Competitor | None:

@@ -60,7 +60,7 @@ class Settings:
     """Seconds between two reads of both tables' schemas, as long as no problem is found."""
     look_seconds: float = 45.0
     """Seconds between two looks whether both tables are still there."""
-    passes: int = 32
+    passes: int = 64
     """Passes over objects that run at once, apart from those that wait for an instance; further ones wait."""
     spread_seconds: float = 30.0
     """Longest time in seconds over which the first passes after a start are spread, 0.03 s an object."""

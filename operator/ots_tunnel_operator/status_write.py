@@ -7,6 +7,7 @@ with what was wanted: an operator that is newer than its CRD says so, and relies
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ots_tunnel_operator.kube.client import KubeError
@@ -18,6 +19,14 @@ from ots_tunnel_operator.world.resource import Named
 
 class StatusOutdated(Exception):
     """Somebody else has changed the object since it was read: the decision has to be made again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A status that was written."""
+
+    stored: Mapping[str, Any] | None
+    """As the API server has stored it; None where its answer does not show it."""
 
 
 async def write_status(

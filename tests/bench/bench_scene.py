@@ -74,6 +74,12 @@ def row_of(number: int) -> tuple[Column, ...]:
     )
 
 
+def declared_columns() -> tuple[tuple[str, str], ...]:
+    """Name and type of each column of a row, as typed files declare them."""
+    words = {str: "string", float: "double", int: "integer", bool: "boolean"}
+    return tuple((cell.name, words[type(cell.value)]) for cell in row_of(1))
+
+
 def record_bytes() -> int:
     """Size of a record as a stream delivers it: every cell has a version, every row a sequence block."""
     cells = tuple(Column(cell.name, cell.value, 1_700_000_000_000) for cell in row_of(1))

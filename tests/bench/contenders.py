@@ -16,6 +16,7 @@ from ots_tunnel.config import (
     CountSinkConfig,
     CredentialsConfig,
     DeliveryConfig,
+    FileColumnConfig,
     FilesSinkConfig,
     HttpConfig,
     HttpSinkConfig,
@@ -35,7 +36,7 @@ from tests.support.programs.java_program import build_java_worker, quickest_comm
 #: A heap that only ever grows while it has room: the collector hardly runs.
 QUICKEST_GO = ("GOGC=off", "GOMEMLIMIT=1GiB")
 #: Modes that take the records to `Job.to`.
-OUTLETS = ("lines", "parquet", "kafka", "http")
+OUTLETS = ("lines", "parquet", "typed", "kafka", "http")
 #: The heap for the vendor's defaults; without a limit it would depend on the machine.
 DEFAULT_JVM = "-Xmx1g"
 
@@ -67,8 +68,9 @@ class Job:
     """What a worker is asked to do.
 
     Args:
-        mode: count, column, all, latency, copy, lines, parquet, kafka or http.
-        to: folder of lines (empty: standard output) and parquet, HOST:PORT/TOPIC of kafka, URL of http.
+        mode: count, column, all, latency, copy, lines, parquet, typed, kafka or http.
+        to: folder of lines (empty: standard output), parquet and typed, HOST:PORT/TOPIC of kafka, URL of http.
+        columns: name and type of each column of typed.
         copy: destination table of copy.
         copy_endpoint: endpoint of the copy, None for the source's instance; only our worker has this setting.
         lanes: requests in flight per channel; the vendor's workers have one.
@@ -81,6 +83,7 @@ class Job:
     copy: str = ""
     copy_endpoint: str | None = None
     to: str = ""
+    columns: tuple[tuple[str, str], ...] = ()
     request_rows: int = 200
     lanes: int = 1
     delay_ms: int = 0
@@ -134,6 +137,8 @@ def their_flags(contender: Contender, job: Job) -> dict[str, object]:
     }
     if job.to:
         flags["to"] = f"{job.to}/lines" if job.mode == "lines" else job.to
+    if job.columns:
+        flags["columns"] = ",".join(":".join(column) for column in job.columns)
     if job.copy:
         flags["copy_to"] = job.copy
     if job.delay_ms:
@@ -166,7 +171,7 @@ def our_document(endpoint: str, tunnel: Tunnel, job: Job, folder: Path) -> Worke
         case "copy":
             there = job.copy_endpoint or endpoint
             sink = SinkConfig(tablestore=TablestoreSinkConfig(endpoint=there, table=job.copy, **instance))
-        case "lines" | "parquet" | "kafka" | "http":
+        case mode if mode in OUTLETS:
             sink = _outlet(job)
         case mode:
             factory = {"all": "all_columns"}.get(mode, mode)
@@ -197,5 +202,6 @@ def _outlet(job: Job) -> SinkConfig:
         case _ if not job.to:
             return SinkConfig(stdout=StdoutSinkConfig())
         case mode:
-            form = "Parquet" if mode == "parquet" else "JsonLines"
-            return SinkConfig(files=FilesSinkConfig(url=Path(job.to).as_uri(), format=form))
+            form = "JsonLines" if mode == "lines" else "Parquet"
+            columns = tuple(FileColumnConfig(name=name, type=kind) for name, kind in job.columns) or None
+            return SinkConfig(files=FilesSinkConfig(url=Path(job.to).as_uri(), format=form, columns=columns))

@@ -1,6 +1,6 @@
 """Measure the emulator's speed and memory against its goals.
 
-    python -m tests.bench.emulator [--rows N] [--only read write memory expiring heartbeat] [--output bench.json]
+    python -m tests.bench.emulator [--rows N] [--only read write memory expiring heartbeat idle] [--output bench.json]
 
 The emulator has one core, the clients another; their requests are encoded beforehand. Every rate is shown twice: by
 the wall clock, and by the emulator's own CPU seconds, which other work on the machine disturbs less.

@@ -17,6 +17,7 @@ from tests.bench.emulator_target import Goal, Target
 from tests.bench.raw_client import RawConnection, play, signed
 from tests.support.programs.emulator_process import EmulatorProcess
 
+MIB: Final = 1 << 20
 WRITERS: Final = 4
 READERS: Final = 2
 #: Rows of the pages that are read repeatedly, and number of repetitions.
@@ -41,6 +42,7 @@ def loads(rows: int) -> Mapping[str, tuple[tuple[Load, ...], tuple[str, ...]]]:
         "memory": ((partial(_memory, rows, False), partial(_memory, rows, True)), ()),
         "expiring": ((partial(_expiring, rows),), _aim(PARTITIONS)),
         "heartbeat": ((_heartbeats,), _aim(CHANNELS)),
+        "idle": ((_idle,), ()),
     }
 
 
@@ -237,3 +239,12 @@ def ready_channels(connection: RawConnection, tunnel_id: str) -> list[Any]:
             return [*found]
         time.sleep(0.01)
     raise TimeoutError(f"tunnel {tunnel_id} has no channels")
+
+
+# Nothing
+
+
+def _idle(target: Target) -> list[Goal]:
+    """The memory of an emulator that has no table yet."""
+    with RawConnection(target.port):
+        return [Goal("memory, idle", target.resident_bytes() / MIB, 80, "MB resident", at_least=False)]

@@ -17,6 +17,10 @@ _HEADERS = ("work", "unit", "ours", "Java", "Go", "times better", "goal", "met")
 _SHOWN = "latency"
 #: Begins the names of the figures about pages.
 PAGE = "a page of 4 MiB"
+#: Begins the names of the figures about shards, and ends them before their settings.
+SHARDS, BESIDE_LIBRARY = "shards without a tunnel", "beside the Stream Client for Java, best"
+_SHARDS = re.compile(SHARDS + r": (?P<work>.+), " + BESIDE_LIBRARY + r" \(.*\)")
+_SHARD_HEADERS = ("work", "unit", "ours", "Java", "times better", "goal", "met")
 #: Begins the names of the figures about sinks.
 SINK = "records into a sink"
 _SINK = re.compile(SINK + r": (?P<work>[^,(]+)(, beside (?P<peer>Java|Go) with (?P<library>\S+))? \(.*\)")
@@ -36,6 +40,23 @@ def pages() -> str:
 def sinks() -> str:
     """The table about sinks of the last kept run."""
     return sink_table(json.loads(BENCH.read_text()))
+
+
+def shards() -> str:
+    """The table about shards without a tunnel of the last kept run."""
+    return shard_table(json.loads(BENCH.read_text()))
+
+
+def shard_table(documents: Iterable[Mapping[str, Any]]) -> str:
+    """The rows of `bench.json` about shards without a tunnel."""
+    found = [(match["work"], each) for each in documents if (match := _SHARDS.fullmatch(each["name"]))]
+    if not found:
+        return "No run of `make bench` with shards has been kept yet.\n"
+    rows = [_SHARD_HEADERS, ("---",) * len(_SHARD_HEADERS)]
+    for work, each in found:
+        numbers = (_number(each[field]) for field in ("ours", "peer", "ratio", "goal"))
+        rows.append((work, each["unit"], *numbers, _WORDS[each["met"]]))
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def sink_table(documents: Iterable[Mapping[str, Any]]) -> str:

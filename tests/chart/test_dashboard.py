@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from enum import Enum
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 import yaml
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tests.chart.conftest import CHART, Promtool
 from tests.support.metric_pages import OPERATOR, WORKER, unknown_names
@@ -21,6 +23,8 @@ from tests.support.metric_pages import OPERATOR, WORKER, unknown_names
 DASHBOARD: dict[str, Any] = json.loads((CHART / "files" / "dashboard.json").read_text())
 PANELS: list[dict[str, Any]] = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 VARIABLES = {variable["name"]: variable for variable in DASHBOARD["templating"]["list"]}
+#: A field may have one of Grafana's classes, in which only the other types of the field are looked at.
+ANY_TYPE = ConfigDict(arbitrary_types_allowed=True, strict=True)
 #: Grafana's own variables, with a value of the same kind.
 BUILT_IN = {"__rate_interval": "5m"}
 
@@ -35,6 +39,58 @@ def lost(given: Any, kept: Any, path: str = "") -> Iterator[str]:
             yield from lost(value, other, f"{path}[{number}]")
     elif given != kept and (kept is not None or given not in ({}, [])):
         yield path
+
+
+def wrong(kept: Any, path: str = "") -> Iterator[str]:
+    """Paths of the values in Grafana's models that do not have the type of their field; the models do not look."""
+    if isinstance(kept, list | dict):
+        for key, value in kept.items() if isinstance(kept, dict) else enumerate(kept):
+            yield from wrong(value, f"{path}.{key}")
+    elif type(kept).__module__.startswith("grafana_foundation_sdk") and not isinstance(kept, Enum):
+        hints = get_type_hints(type(kept))
+        for name, value in vars(kept).items():
+            if isinstance(value, str | int | float | Enum):
+                text = json.dumps(value.value if isinstance(value, Enum) else value)
+                try:
+                    TypeAdapter(hints[name], config=ANY_TYPE).validate_json(text)
+                except ValidationError:
+                    yield f"{path}.{name}"
+            yield from wrong(value, f"{path}.{name}")
+
+
+def set_at(path: str, value: Any) -> Dashboard:
+    """The models of a dashboard in which one value is another one."""
+    bad: Any = json.loads(json.dumps(DASHBOARD))
+    *parts, last = path.split(".")
+    part = bad
+    for step in parts:
+        part = part[int(step) if isinstance(part, list) else step]
+    part[last] = value
+    return Dashboard.from_json(bad)
+
+
+def test_every_value_has_the_type_that_grafana_gives_it() -> None:
+    register_default_plugins()
+
+    assert list(wrong(Dashboard.from_json(DASHBOARD))) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "found"),
+    [
+        ("refresh", 30, ".refresh"),
+        ("graphTooltip", 9, ".graph_tooltip"),
+        ("panels.1.gridPos.w", "12", ".panels.1.grid_pos.w"),
+        ("panels.1.type", 5, ".panels.1.type_val"),
+        ("panels.1.targets.0.expr", 5, ".panels.1.targets.0.expr"),
+        ("panels.1.options.textMode", "loud", ".panels.1.options.text_mode"),
+        ("panels.1.fieldConfig.defaults.unit", 5, ".panels.1.field_config.defaults.unit"),
+    ],
+)
+def test_a_value_of_another_type_is_noticed(path: str, value: Any, found: str) -> None:
+    register_default_plugins()
+
+    assert list(wrong(set_at(path, value))) == [found]
 
 
 def test_the_models_of_grafana_keep_every_part() -> None:

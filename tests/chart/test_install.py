@@ -71,7 +71,12 @@ def test_the_operator_applies_what_it_renders(installed: ApiServer) -> None:
 def test_the_operator_may_grant_the_drivers_role(installed: ApiServer) -> None:
     obj = tunnel(engine__baseData="Spark")
 
-    granted = (spark_rights.service_account(obj), spark_rights.role(obj), spark_rights.role_binding(obj))
+    granted = (
+        spark_rights.service_account(obj),
+        spark_rights.executors_account(obj),
+        spark_rights.role(obj),
+        spark_rights.role_binding(obj),
+    )
 
     for document in granted:
         installed.must("apply", "--server-side", ACCOUNT, "-f", "-", document=document)

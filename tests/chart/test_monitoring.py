@@ -81,11 +81,18 @@ def test_the_pod_monitor_selects_the_workers_and_names_their_object(helm: Helm) 
     assert endpoint["port"] in {port["name"] for port in pods["spec"]["containers"][0]["ports"]}
     # a label's name has no dots, slashes or dashes in Prometheus
     label = "__meta_kubernetes_pod_label_" + names.LABEL_NAME.translate(str.maketrans("./-", "___"))
-    assert endpoint["relabelings"] == [{"sourceLabels": [label], "targetLabel": "name"}]
+    by_name, by_job = endpoint.pop("relabelings")
+    assert by_name == {"sourceLabels": [label], "targetLabel": "name"}
     assert pods["metadata"]["labels"][names.LABEL_NAME] == obj.name
     # an object's own one leads to the same metrics
     own = pod_monitor.pod_monitor(obj)["spec"]
-    assert own["podMetricsEndpoints"] == [endpoint]
+    assert own["podMetricsEndpoints"] == [endpoint | {"relabelings": [by_name]}]
+    # the Prometheus operator names the job of a PodMonitor NAMESPACE/NAME: what both scrape is one series
+    assert by_job["sourceLabels"] == ["__meta_kubernetes_namespace", label]
+    job = by_job["separator"].join((obj.namespace, obj.name))
+    metadata = pod_monitor.pod_monitor(obj)["metadata"]
+    assert by_job["replacement"].replace("$1", job) == f"{metadata['namespace']}/{metadata['name']}"
+    assert by_job["targetLabel"] == "job"
     assert own["selector"]["matchLabels"].items() <= pods["metadata"]["labels"].items()
 
 

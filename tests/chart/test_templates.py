@@ -129,10 +129,10 @@ def test_the_console_is_on_the_pods_loopback_alone(helm: Helm) -> None:
 
 
 def test_an_exposed_console_is_a_port_of_the_metrics_service(helm: Helm) -> None:
-    documents = helm.template("console.exposed=true", "console.port=9000")
+    documents = helm.template("console.exposed=true", "console.port=9000", 'console.names=["tunnels.example"]')
 
     words = [word for word in arguments(documents) if "console" in word]
-    assert words == ["--console-port=9000", "--console-host=0.0.0.0"]
+    assert words == ["--console-port=9000", "--console-host=0.0.0.0", "--console-name=tunnels.example"]
     assert [ports(one(documents, kind))["console"] for kind in ("Deployment", "Service")] == [9000, 9000]
 
 

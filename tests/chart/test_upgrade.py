@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
+import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,18 +12,20 @@ from typing import Any
 import pytest
 import yaml
 
+from ots_tunnel_operator.plugin.why.advice import steps_for
+from ots_tunnel_operator.reasons import Reason
 from tests.chart.conftest import CHART, Helm
 from tests.support.kube.api_server import ROOT, ApiServer, missing_program, running_api_server
 from tests.support.lacking import lack
+from tests.support.operator import released
 from tests.support.operator.objects import tunnel_object
-from tests.support.operator.released import DEFINITION, OBJECTS, released_object
+from tests.support.operator.plugin_objects import healthy
+from tests.support.operator.released import OBJECTS, released_object
 from tests.support.programs.processes import inherited_environment, module
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(300), pytest.mark.xdist_group("upgrade")]
 
-#: The chart as the release had it, without its definition, which is stored beside the objects' tests.
-RELEASED = ROOT / "tests" / "golden" / "chart" / "released" / "0.1.0"
 HOME = "ots"
 NAME = "ott-ots-tunnel-operator"
 
@@ -40,11 +42,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 @pytest.fixture(scope="module")
 def released_chart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The chart of the last release."""
-    folder = tmp_path_factory.mktemp("released") / "ots-tunnel-operator"
-    shutil.copytree(RELEASED, folder)
-    (folder / "files").mkdir()
-    shutil.copy(DEFINITION, folder / "files" / "crd.yaml")
-    return folder
+    return released.released_chart(tmp_path_factory.mktemp("released"))
 
 
 class Release:
@@ -136,6 +134,26 @@ def test_upgrade_and_rollback_leave_the_objects_alone(helm: Helm, server: ApiSer
     assert release.objects() == before  # crds.keep is true
     release.helm("install", "ott", str(CHART))
     assert release.objects() == before
+
+
+@pytest.mark.lasts(10)
+def test_a_definition_of_the_chart_is_brought_up_to_date_by_the_command_that_is_shown(
+    helm: Helm, server: ApiServer, released_chart: Path
+) -> None:
+    """Helm manages its fields; after the command the chart can be upgraded as before."""
+    release = Release(helm, server)
+    release.helm("upgrade", "--install", "ott", str(released_chart), "--create-namespace")
+    new_field = {"source__rateLimit": {"rowsPerSecondPerWorker": 10}}
+    release.awaits(False, **new_field)
+    (step,) = steps_for(healthy(), Reason.CRD_OUTDATED)
+
+    program, *words = shlex.split(step.commands[0])
+    server.must(*[word.replace("crds/", str(ROOT / "crds")) for word in words])
+
+    assert program == "kubectl"
+    release.awaits(True, **new_field)
+    release.helm("upgrade", "ott", str(CHART))
+    release.awaits(True, **new_field)
 
 
 def checked(helm: Helm, server: ApiServer, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -95,6 +95,7 @@ def test_there_is_no_level_that_takes_anything() -> None:
         ('watch.namespaces=["Shop"]', "watch.namespaces.0: Does not match pattern"),
         ('operator.logLevel="loud"', "operator.logLevel must be one of"),
         ('podDisruptionBudget.minAvailable="half"', "podDisruptionBudget.minAvailable"),
+        ('console.names=["https://tunnels.example"]', "console.names.0: Does not match pattern"),
         ("console.port=80", "console.port: Must be greater than or equal to 1024"),
         ("networkPolicy.egress.ports=[]", "networkPolicy.egress.ports: Array must have at least 1 items"),
         ('operator.env=[{"value":"nameless"}]', "operator.env.0: name is required"),

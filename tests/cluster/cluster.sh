@@ -132,7 +132,7 @@ control_plane() {
     --service-account-key-file "$STATE/pki/service-accounts.key" \
     --service-account-signing-key-file "$STATE/pki/service-accounts.key" \
     --audit-policy-file "$HERE/audit-policy.yaml" --audit-log-path "$STATE/audit.log" --audit-log-maxsize 1000
-  wait_for 90 "the API server (log $STATE/log/kube-apiserver.log)" api_ready
+  wait_for 240 "the API server (log $STATE/log/kube-apiserver.log)" api_ready
   # the default of 20 calls/s makes the default service account, which every pod needs, appear 4 s later
   start kube-controller-manager "$BIN/kubeone" kube-controller-manager \
     --kubeconfig "$STATE/kube-controller-manager.kubeconfig" \
@@ -194,7 +194,7 @@ TOML
   {"type": "loopback"}]}
 JSON
   start containerd containerd --config "$STATE/containerd.toml"
-  wait_for 30 "containerd (log $STATE/log/containerd.log)" images version
+  wait_for 120 "containerd (log $STATE/log/containerd.log)" images version
   local archive=$STATE/run/pause.tar # 1.4 MB, so it is simply made anew each time
   if ! images images ls -q | grep -qx kubeone.local/pause:1; then
     "$HERE/oci.py" pack kubeone.local/pause:1 "$archive" "$BIN/pause"
@@ -299,8 +299,8 @@ up() {
   container_runtime
   node
   dns
-  wait_for 120 "the node to be Ready (log $STATE/log/kubelet.log)" node_ready
-  wait_for 60 "the default service account" api_ready /api/v1/namespaces/default/serviceaccounts/default
+  wait_for 300 "the node to be Ready (log $STATE/log/kubelet.log)" node_ready
+  wait_for 180 "the default service account" api_ready /api/v1/namespaces/default/serviceaccounts/default
   say "cluster $NAME is ready after $SECONDS s; logs in $STATE/log"
   environment
 }

@@ -50,9 +50,9 @@ def run_script(script: str, *args: str, timeout: float, env: dict[str, str] | No
     return output
 
 
-def build() -> None:
-    """Compile the cluster's programs into the cache; takes 10 to 15 minutes unless they are already there."""
-    run_script("build.sh", timeout=3600)
+def build(*parts: str) -> None:
+    """Compile parts ("cluster", "spark", "rules"; none means all) into the cache, which takes up to 15 minutes."""
+    run_script("build.sh", *parts, timeout=3600)
 
 
 def build_images(*targets: str) -> dict[str, str]:
@@ -116,7 +116,7 @@ class Cluster(ApiAccess):
 
     def up(self) -> None:
         """Start the cluster, or its missing processes."""
-        self._script("up", timeout=600)
+        self._script("up", timeout=1100)
 
     def down(self, keep_images: bool = False) -> None:
         """Stop the cluster and remove all of its state, except the image store where `keep_images` is set."""

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cluster_scenarios.conftest import RunScenario
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster"), pytest.mark.timeout(1800)]
 
 
 def test_workers_copy_a_table_that_changes_through_split_scaling_and_a_killed_pod(run_scenario: RunScenario) -> None:

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster")]
 DRIVER = "flights-snapshot-driver"
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_spark_copies_existing_rows_and_workers_the_changes(cluster: Cluster, run_scenario: RunScenario) -> None:
     result = run_scenario(engine="spark", disturbed=False)
 

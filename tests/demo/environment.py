@@ -152,15 +152,15 @@ def _answers(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def install_operator(kube: Kube, scenario: Scenario, images: Images, story: Story) -> None:
-    """Run `helm install` from charts/, as a user does, with our images."""
+def install_operator(kube: Kube, scenario: Scenario, images: Images, story: Story, chart: Path = CHART) -> None:
+    """Run `helm install` from charts/ or of another chart, as a user does, with our images."""
     values: dict[str, object] = {"image": _image(images.app), "workerImage": _image(images.app)}
     if images.spark:
         values["sparkImage"] = _image(images.spark)
     if scenario.poll_seconds is not None:
         seconds = str(scenario.poll_seconds)
         values["operator.extraArgs"] = ["--poll-seconds", seconds, "--status-seconds", seconds]
-    command = ["upgrade", "--install", RELEASE, str(CHART)]
+    command = ["upgrade", "--install", RELEASE, str(chart)]
     command += ["-n", scenario.operator_namespace, "--create-namespace", "--wait", "--timeout", "180s"]
     for key, value in values.items():
         command += ["--set-json", f"{key}={json.dumps(value)}"]

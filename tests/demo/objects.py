@@ -30,7 +30,8 @@ def emulator(scenario: Scenario, image: str) -> list[Manifest]:
     ports = [{"name": "data", "containerPort": DATA_PORT}, {"name": "admin", "containerPort": ADMIN_PORT}]
     command = ["ots-emulator", "serve", "--host", "0.0.0.0", "--port", str(DATA_PORT)]
     command += ["--admin-host", "0.0.0.0", "--admin-port", str(ADMIN_PORT), "--instance", scenario.instance]
-    command += ["--access-key", f"{ACCESS_KEY_ID}:{ACCESS_KEY_SECRET}"]
+    for pair in (f"{ACCESS_KEY_ID}:{ACCESS_KEY_SECRET}", *scenario.further_keys):
+        command += ["--access-key", pair]
     container = {
         "name": "emulator",
         "image": image,

@@ -226,7 +226,7 @@ def run(scenario: Scenario, story: Story, context: str = "") -> Result:
     with story.phase("programs and images", "built once per version and kept in the cache"):
         if not context:
             local_cluster.run_script("packages.sh", timeout=900)
-        local_cluster.build()
+        local_cluster.build("cluster", *(("spark",) if scenario.engine == "spark" else ()))
         images = environment.build_images(scenario)
     with story.phase("Kubernetes", f"context {context}" if context else "API server, scheduler, kubelet, containerd"):
         kube, images = _cluster(scenario, images, context)

@@ -37,6 +37,8 @@ class Scenario:
     disturbed: bool = True
     #: Seconds between two polls, and between two writes of figures, of the operator; None means its defaults.
     poll_seconds: int | None = None
+    #: Further AccessKey pairs, ID:SECRET, that the emulator accepts.
+    further_keys: tuple[str, ...] = ()
     #: Longest time of every wait in seconds.
     patience: float = 300
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from itertools import islice
 
 from rich.progress import Progress
 
-from ots_tunnel.demo.changes import changes
+from ots_tunnel.demo.changes import DemoChange, changes
 from ots_tunnel.demo.flights import FLIGHTS, find_flights, flights_schema, read_flights, read_keys
 from ots_tunnel.demo.load import Target, load_flights
 from ots_tunnel.demo.writer import ChangeWriter
@@ -27,6 +28,7 @@ class Workload:
         self._target = Target(endpoint, scenario.instance, credentials, scenario.table)
         # Cell versions lie near the present, so that the source table can keep the default check of their deviation.
         self._version_ms = int(time.time() * 1000)
+        self._sequence: Iterator[DemoChange] | None = None
 
     def load(self, progress: Progress) -> int:
         """Create the table anew, load it and return the number of rows."""
@@ -48,11 +50,16 @@ class Workload:
             progress=lambda stored: progress.update(task, completed=stored),
         )
 
-    def writer(self) -> ChangeWriter:
-        """Return a writer that is not started yet."""
-        sequence = changes(SEED, self._keys(), base_version_ms=self._version_ms)
-        rate = float(self._scenario.changes_per_second)
-        return ChangeWriter(self._target.admin(), self._scenario.table, sequence, rate=rate)
+    def writer(self, rate: float | None = None) -> ChangeWriter:
+        """Return a writer that is not started yet; one after another, each continues where the one before stopped.
+
+        Args:
+            rate: changes per second; the scenario's by default.
+        """
+        if self._sequence is None:
+            self._sequence = changes(SEED, self._keys(), base_version_ms=self._version_ms)
+        rate = float(self._scenario.changes_per_second) if rate is None else rate
+        return ChangeWriter(self._target.admin(), self._scenario.table, self._sequence, rate=rate)
 
     def _keys(self) -> list[PrimaryKey]:
         if self._scenario.rows is None:

@@ -12,7 +12,7 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 
-from tests.bench.speed_table import pages, sinks, speed
+from tests.bench.speed_table import pages, shards, sinks, speed
 from tests.docs.chart_values import chart_values
 from tests.docs.machines import client_picture, picture
 from tests.docs.object_fields import fields_of, refusals
@@ -29,6 +29,7 @@ from tests.docs.tables import (
     programs,
     schedules,
     settings,
+    stream_settings,
     worker_actions,
     worker_metrics,
 )
@@ -46,10 +47,11 @@ PARTS: Mapping[str, Mapping[str, Part]] = {
         "operator metrics": operator_metrics,
     },
     "docs/worker.md": {"settings": settings, "channel machine": picture, "client machine": client_picture},
+    "docs/stream.md": {"stream settings": stream_settings},
     "docs/protocol.md": {"schedules": schedules, "sharp edges go": go_edges, "sharp edges java": java_edges},
     "docs/architecture.md": {"operator settings": operator_settings},
     "docs/emulator.md": {"settings": emulator_settings, "ledger": ledger, "programs": programs},
-    "docs/performance.md": {"speed": speed, "sinks": sinks, "pages": pages},
+    "docs/performance.md": {"speed": speed, "shards": shards, "sinks": sinks, "pages": pages},
     "charts/ots-tunnel-operator/README.md": {"values": chart_values},
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry
 
@@ -13,9 +13,10 @@ from ots_emulator.ledger import EVERY, PROGRAMS
 from ots_emulator.server.application import LEDGER
 from ots_emulator.settings import RANGES
 from ots_emulator.settings import Settings as EmulatorSettings
-from ots_tunnel.config import ClientConfig, ConfigModel, DeliveryConfig, HttpConfig, RetryConfig
+from ots_tunnel.config import ClientConfig, ConfigModel, DeliveryConfig, HttpConfig, RetryConfig, StreamClientConfig
 from ots_tunnel.config.field_texts import attribute_docstrings
 from ots_tunnel.console.exit_codes import exit_code_table
+from ots_tunnel.exposition import Registry
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol.backoff import CALL_RETRY, READ_RETRY
 from ots_tunnel.protocol.idle_read import IDLE_READ, TRICKLE_READ
@@ -50,14 +51,25 @@ def codes() -> str:
 
 def settings() -> str:
     """Settings of a worker's document that are plain values, with their defaults."""
-    rows = []
-    for section, model in SECTIONS.items():
-        texts = attribute_docstrings(model)
-        for name, field in model.model_fields.items():
-            if isinstance(field.default, int | float | str):
-                shown = f"`{field.default}`" if field.default != "" else '`""`'
-                rows.append((f"`{section}.{field.alias}`", shown, texts.get(name, "")))
+    rows = [row for section, model in SECTIONS.items() for row in _settings_of(section, model)]
     return table(("setting", "default", "meaning"), rows)
+
+
+def stream_settings() -> str:
+    """Settings of the section `client` of a stream worker's document."""
+    return table(("setting", "default", "meaning"), _settings_of("client", StreamClientConfig))
+
+
+def _settings_of(section: str, model: type[ConfigModel]) -> Iterator[tuple[str, str, str]]:
+    texts: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        if issubclass(each, ConfigModel):
+            texts |= attribute_docstrings(each)
+    for name, field in model.model_fields.items():
+        if isinstance(field.default, int | float | str):
+            default = str(field.default).lower() if isinstance(field.default, bool) else field.default
+            shown = f"`{default}`" if default != "" else '`""`'
+            yield f"`{section}.{field.alias}`", shown, texts.get(name, "")
 
 
 def emulator_settings() -> str:
@@ -164,7 +176,7 @@ def _actions(actions: Iterable[LogAction | OperatorAction]) -> str:
     )
 
 
-def _metrics(registry: CollectorRegistry) -> str:
+def _metrics(registry: CollectorRegistry | Registry) -> str:
     suffix = {"counter": "_total"}
     return table(
         ("metric", "kind", "meaning"),

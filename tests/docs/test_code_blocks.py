@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ots_tunnel.config import DeliveryConfig, WorkerConfig
+from ots_tunnel.config import DeliveryConfig, StreamDocument, WorkerConfig
 from ots_tunnel.job_file import load_job
+from ots_tunnel.query.document import QueryConfig
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from tests.docs.pages import Block, page, pages
 
@@ -54,6 +55,12 @@ def test_objects_and_documents_are_valid(block: Block) -> None:
     for document in yaml.safe_load_all(block.text):
         if "apiVersion" in document:
             check_object(document)
+            continue
+        if "leaseTable" in document.get("source", {}):
+            StreamDocument.model_validate(document, by_alias=True, by_name=False)
+            continue
+        if "checkpointDirectory" in document:
+            QueryConfig.model_validate(document, by_alias=True, by_name=False)
             continue
         given = {"source": SOURCE, "sink": {"stdout": {}}} | document
         if "deadLetter" in given.get("delivery", {}):

@@ -35,7 +35,7 @@ from typing import Self
 
 import pytest
 
-from ots_tunnel.config import WorkerConfig
+from ots_tunnel.config import SinkDocument
 from ots_tunnel.config.base import ConfigModel, NonEmptyPath
 from ots_tunnel.errors import SinkRejected
 from ots_tunnel.model import ChannelId

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -12,7 +13,11 @@ from pathlib import Path
 import pytest
 
 from ots_emulator import Emulator, Settings
+from ots_tunnel.client.caller import ServiceCaller
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.tables import TableAdmin
+from ots_tunnel.transport.aio import AioTransport
 from tests.support.verify_scene import INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, row
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -88,3 +93,32 @@ def test_the_stream_sample(scene: VerifyScene) -> None:
     text = "".join(program.lines)
     assert "'k00001'" not in text, "the record existed before the start"
     assert "end of Stream" in text
+
+
+@pytest.mark.lasts(10)
+def test_the_stream_client(scene: VerifyScene) -> None:
+    asyncio.run(switch_stream_on(scene.emulator.endpoint))
+    scene.put(SOURCE, [row(number) for number in range(10)])
+    program = Program("stream_client.py", scene)
+    try:
+        program.wait_for("begin of", *(f"'k{number:05}'" for number in range(10)))
+        scene.emulator.split(INSTANCE, SOURCE)
+        scene.put(SOURCE, [row(number) for number in range(10, 20)])
+        program.wait_for("TERMINATE", *(f"'k{number:05}'" for number in range(10, 20)))
+        assert program.stop() == 0, "".join(program.lines)
+    finally:
+        program.close()
+
+    text = "".join(program.lines)
+    assert text.count("'k00001'") == 1
+    assert "STOLEN" in text
+
+
+async def switch_stream_on(endpoint: str) -> None:
+    caller = ServiceCaller(AioTransport(endpoint), INSTANCE, KEYS)
+    request = pb.UpdateTableRequest(table_name=SOURCE)
+    request.stream_spec.enable_stream, request.stream_spec.expiration_time = True, 24
+    try:
+        await caller.call(TABLE_OPERATIONS["UpdateTable"], request)
+    finally:
+        await caller.close()

@@ -256,6 +256,8 @@ SPARK_FOREIGN: list[tuple[str, str, list[dict[str, Any]]]] = [
     ("role", "-spark", [{"op": "remove", "path": "/rules/0/verbs/0"}]),
     ("rolebinding", "-spark", [{"op": "remove", "path": "/subjects"}]),
     ("serviceaccount", "-spark", [{"op": "remove", "path": "/metadata/labels"}]),
+    ("serviceaccount", "-spark-executors", [{"op": "replace", "path": "/automountServiceAccountToken", "value": True}]),
+    ("sparkapplication", "-snapshot", [{"op": "remove", "path": "/spec/executor/serviceAccount"}]),
     ("configmap", "-snapshot-config", [{"op": "remove", "path": "/data"}]),
     ("configmap", "-snapshot", [{"op": "remove", "path": "/metadata/labels/app.kubernetes.io~1component"}]),
 ]

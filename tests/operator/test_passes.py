@@ -465,6 +465,29 @@ async def test_the_younger_of_two_objects_waits_and_takes_over(scene: PassScene)
     assert scene.condition("Stalled", "younger")[0] == "False"
 
 
+@pytest.mark.parametrize(("policy", "keeps"), [("Retain", True), ("Delete", False)])
+async def test_the_younger_object_goes_on_with_the_tunnel_only_where_the_elder_one_leaves_it(
+    scene: PassScene, policy: str, keeps: bool
+) -> None:
+    scene.secret()
+    scene.apply("elder", deletionPolicy=policy)
+    await scene.running("elder")
+    tunnel = scene.status("elder")["tunnel"]["id"]
+    created = scene.read("ott", "elder")["metadata"]["creationTimestamp"]
+    # of two of the same second, the elder one is not known
+    await until(lambda: timestamp(time.time()) > created, 10, "the next second")
+    scene.apply("younger")
+    await scene.step("younger")
+    said = scene.condition("Stalled", "younger")
+
+    await scene.delete("elder")
+    await scene.running("younger")
+
+    assert said[1] == "TunnelInUse"
+    assert "with deletionPolicy Retain" in said[2]
+    assert (scene.status("younger")["tunnel"]["id"] == tunnel) == keeps
+
+
 async def test_a_foreign_deployment_of_our_name_is_not_touched(scene: PassScene) -> None:
     scene.secret()
     scene.api.must("-n", scene.namespace, "create", "deployment", "flights-copy", "--image=other:1")

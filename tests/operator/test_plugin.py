@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 import sys
@@ -16,6 +17,9 @@ from typing import Any
 
 import pytest
 
+from ots_tunnel_operator.plugin.ott import Ott
+from ots_tunnel_operator.plugin.why.advice import steps_for
+from ots_tunnel_operator.reasons import Reason
 from tests.operator.scenes.loopback_node import LoopbackNode
 from tests.operator.scenes.operator_scene import running_scene
 from tests.operator.scenes.pass_scene import PassScene
@@ -140,7 +144,28 @@ def test_events_of_an_object_and_its_pods(api_server: ApiServer, plugin: Plugin,
     assert shown.startswith(f"{plugin.namespace}/late-copy: 2 events of it and its children, 2 warnings among them")
     assert "LagHigh (2 times since" in shown
     assert "BackOff of 2 Pods (4 times since" in shown
-    assert f"kubectl -n {plugin.namespace} scale ott/late-copy" in shown
+    assert f"kubectl --as={reader} -n {plugin.namespace} scale ott/late-copy" in shown
+
+
+def test_the_advice_about_a_secret_leaves_its_other_keys(api_server: ApiServer, plugin: Plugin, tmp_path: Path) -> None:
+    """Other programs may read the Secret as well."""
+    place, name = ("-n", plugin.namespace), "ots-credentials"
+    api_server.must(
+        *place, "create", "secret", "generic", name, "--from-literal=theirs=1", "--from-literal=accessKeyId="
+    )
+    api_server.must(*place, "label", "secret", name, "team=shop")
+    for key in ("accessKeyId", "accessKeySecret"):
+        (tmp_path / key).write_text(f"new-{key}")
+    ott = Ott({**body(), "metadata": {"name": "orders-copy", "namespace": plugin.namespace}})
+    (step,) = steps_for(ott, Reason.KEY_MISSING, f"spec.source.credentials.secretRef.name {name!r} has no accessKeyId")
+    (command,) = step.commands
+
+    plugin.typed(command, tmp_path)
+
+    found = json.loads(api_server.must(*place, "get", "secret", name, "-o", "json"))
+    values = {key: base64.b64decode(value).decode() for key, value in found["data"].items()}
+    assert values == {"theirs": "1", "accessKeyId": "new-accessKeyId", "accessKeySecret": "new-accessKeySecret"}
+    assert found["metadata"]["labels"] == {"team": "shop"}
 
 
 @pytest.mark.parametrize(

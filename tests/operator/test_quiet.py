@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.operator.scenes.loopback_node import AddressTaken, LoopbackNode
+from tests.operator.scenes.loopback_node import LoopbackNode
 from tests.operator.scenes.operator_scene import OperatorScene, running_scene
 from tests.support.audit import AuditLog, others, patches_allowed, summary
 from tests.support.kube.api_server import ApiServer
@@ -79,10 +79,7 @@ def test_writes_while_rows_move_and_while_nothing_does(
         scene.create(workers={"heartbeatIntervalSeconds": 5, "heartbeatTimeoutSeconds": 15})
         scene.operator.start()
         scene.until(lambda: bool(scene.kube.list("Pod", namespace)), "the Deployment has its pod")
-        try:
-            node.run()
-        except AddressTaken as error:
-            pytest.skip(str(error))
+        node.run()
         scene.until(lambda: scene.is_true("Ready"), "rows are copied and changes are followed", seconds=120)
         # the Deployment reports a worker as available only minReadySeconds after it is ready
         scene.until(lambda: _is_available(scene), "the Deployment is available")

@@ -274,6 +274,28 @@ async def test_a_destination_that_was_empty_once_is_looked_at_again() -> None:
         assert (await found.scene.status())["lost"]["what"] == "Deletions"
 
 
+async def test_a_destination_that_was_dropped_is_created_before_a_worker_starts() -> None:
+    """Its description is kept for a while, but not once a look has missed it."""
+    async with opened() as found:
+        former = await found.begin()
+        await found.suspend()
+        admin = table_admin(found.scene.emulator)
+        admin.delete(COPY)
+        await found.ask("NewBase", existingTunnel="Delete")
+        await found.scene.until(lambda: bool(found.others(former)))
+        await found.scene.steps(3)
+        assert (await found.reset())["state"] == "Done"
+
+        await found.scene.edit({"suspend": False})
+        await found.scene.until(
+            lambda: found.scene.store.objects["Deployment", "default", NAME]["spec"]["replicas"] == 1
+        )
+        tables = admin.list()
+        admin.close()
+
+        assert COPY in tables
+
+
 async def test_the_spec_stays_and_the_object_goes_on_with_its_next_tunnel() -> None:
     async with opened() as found:
         former = await found.begin(**STREAM)

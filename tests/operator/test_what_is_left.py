@@ -12,7 +12,7 @@ import pytest
 
 from ots_emulator import Emulator
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.snapshot.record import DONE_KEY, SPLITS_KEY
+from ots_tunnel.snapshot.record import DONE_KEY, LIST_KEY
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel_operator import names
 from ots_tunnel_operator.kube.client import KubeError
@@ -130,8 +130,14 @@ async def copied(scene: ModelScene, policy: str) -> None:
     await scene.create(engine__baseData="Spark", deletionPolicy=policy, replicas=0)
     await scene.until(lambda: bool(scene.names("SparkApplication")))
     progress = {
-        "binaryData": {SPLITS_KEY: "eA==", DONE_KEY: base64.b64encode(b"\x01").decode()},
-        "data": {"total": "1", "done": "1", "label": (await scene.status())["tunnel"]["id"], "updated": ended},
+        "binaryData": {DONE_KEY: base64.b64encode(b"\x01").decode()},
+        "data": {
+            "total": "1",
+            "done": "1",
+            "label": (await scene.status())["tunnel"]["id"],
+            "updated": ended,
+            LIST_KEY: f"{SNAPSHOT}-splits-1",
+        },
     }
     await scene.kube.patch(CONFIG_MAP, "default", SNAPSHOT, progress)
     labels = {"sparkoperator.k8s.io/app-name": SNAPSHOT}

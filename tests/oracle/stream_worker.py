@@ -42,7 +42,7 @@ class StreamWorker:
 
 
 @asynccontextmanager
-async def running(program: Path, endpoint: str) -> AsyncIterator[StreamWorker]:
+async def running(program: Path, endpoint: str, **flags: int) -> AsyncIterator[StreamWorker]:
     """Run the program inside the block; then kill it, so that it releases nothing."""
     process = await asyncio.create_subprocess_exec(
         program,
@@ -52,6 +52,7 @@ async def running(program: Path, endpoint: str) -> AsyncIterator[StreamWorker]:
         "-key-secret=test-secret",
         f"-table={TABLE}",
         f"-status-table={STATUS}",
+        *(f"-{name}={value}" for name, value in flags.items()),
         stdout=PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )

@@ -1,8 +1,9 @@
-"""Our workers and one of the vendor's Stream Client library share a table of leases."""
+"""Our workers and one of the vendor's Stream Client library share a table of leases, and read its shards together."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,16 +11,22 @@ from pathlib import Path
 import pytest
 
 from ots_tunnel.errors import TunnelError
+from ots_tunnel.model import TunnelId
 from ots_tunnel.stream.calls.client import StreamClient
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
+from ots_tunnel.stream.following.settings import FollowSettings
 from ots_tunnel.stream.holding.held_lease import HeldLease
 from ots_tunnel.stream.holding.keeper import LeaseKeeper
 from ots_tunnel.stream.holding.settings import LeaseSettings
 from ots_tunnel.stream.holding.syncing import sync_shards
 from ots_tunnel.stream.lease.lease import Lease, WorkerId
+from ots_tunnel.stream.sinking.worker import StreamSinkWorker
+from ots_tunnel.worker.settings import WorkerSettings
 from tests.oracle.stream_worker import STATUS, create_table, running
+from tests.oracle.stream_worker import StreamWorker as JavaWorker
 from tests.support.emulator.emulator_scene import CREDENTIALS, TABLE, EmulatorScene
+from tests.support.sinks.sinks import RecordingSink
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300)]
@@ -28,6 +35,10 @@ JAVA, OURS = WorkerId("oracle"), WorkerId("ours")
 KEYS = [f"k{number}" for number in range(8)]
 #: The duration is the library's default; the rounds are those of its program in these tests.
 SETTINGS = LeaseSettings(renew_interval=0.3, take_interval=0.3)
+FOLLOW = FollowSettings(SETTINGS, parent_interval=0.3, sync_interval=0.5)
+WORKER = WorkerSettings(
+    TunnelId(STATUS), TABLE, STATUS, client_tag="ours", interval=0.3, timeout=20, checkpoint_interval=0.1, drain=20
+)
 
 
 class Idle:
@@ -134,3 +145,62 @@ async def test_java_goes_on_with_the_leases_that_we_made(scene: EmulatorScene, s
         await until(lambda: java.has(32), 120, "the library reads everything")
         assert java.written == {key: list(range(4)) for key in KEYS}
     assert {lease.shard_id: lease.parents for lease in await ours.leases()} == created
+
+
+@asynccontextmanager
+async def reading(scene: EmulatorScene, sink: RecordingSink) -> AsyncIterator[StreamSinkWorker]:
+    """A worker of ours inside the block; it is drained at its end."""
+    client = StreamClient(scene.emulator.endpoint, "demo", CREDENTIALS, caller=scene.caller)
+    worker = StreamSinkWorker(client, LeaseTable(scene.caller, STATUS), sink, WORKER, FOLLOW)
+    task = asyncio.create_task(worker.run())
+    try:
+        yield worker
+        worker.drain()
+        await asyncio.wait_for(task, 30)
+    finally:
+        task.cancel()
+
+
+def together(java: JavaWorker, sink: RecordingSink) -> dict[str, list[int]]:
+    """The numbers of each key that either has read."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for key, number in sink.written:
+        found[key].append(number)
+    for key, numbers in java.written.items():
+        found[key] += numbers
+    return {key: sorted(numbers) for key, numbers in found.items()}
+
+
+@pytest.mark.lasts(60)
+async def test_java_and_we_share_a_table_through_splits_and_hand_over_to_each_other(
+    scene: EmulatorScene, stream_client: Path
+) -> None:
+    await create_table(scene)
+    for number in range(3):
+        await scene.put(KEYS, [number])
+        scene.emulator.split("demo", TABLE)
+    sink = RecordingSink()
+
+    async with running(stream_client, scene.emulator.endpoint) as java:
+        await until(lambda: java.has(24), 120, "the library has read everything")
+        async with reading(scene, sink) as worker:
+            await until(lambda: len(worker.status.channels) >= 3, 120, "we have our share")
+            for number in range(3, 8):
+                scene.emulator.split("demo", TABLE) if number % 2 else scene.emulator.merge("demo", TABLE)
+                await scene.put(KEYS, [number])
+                await asyncio.sleep(1)
+            wanted = {key: list(range(8)) for key in KEYS}
+            await until(lambda: together(java, sink) == wanted, 120, "everything was read once")
+            assert sink.written, "we have read a part"
+        # We have stopped: the library reads all shards.
+        await scene.put(KEYS, [8])
+        await until(lambda: together(java, sink) == {key: list(range(9)) for key in KEYS}, 120, "the library reads on")
+        ordered = [numbers == sorted(numbers) for numbers in java.written.values()]
+        assert all(ordered)
+        handed_over = len(sink.written)
+
+    # The library was killed: we take its leases when they have expired.
+    async with reading(scene, sink):
+        await scene.put(KEYS, [9])
+        await until(lambda: {(key, 9) for key in KEYS} <= set(sink.written), 120, "we read on")
+    assert len(sink.written) >= handed_over + len(KEYS)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,9 @@ TABLE = "every_type"
 #: Whole milliseconds near the present, which the service asks for.
 VERSION = 1_764_000_000_000
 FOREVER = 2_000_000_000
+
+#: Names of types in rows.
+TYPE_WORDS: dict[type, str] = {int: "integer", float: "double", bool: "boolean", str: "string", bytes: "binary"}
 
 Document = dict[str, Any]
 
@@ -237,9 +241,48 @@ async def test_rows(lab: Lab, contender: Contender, tmp_path: Path) -> None:
     assert list(map(without_channel, rows)) == [row_of(record) for record in records]
 
 
+@pytest.mark.parametrize("contender", WORK["typed"].contenders)
+async def test_typed_rows(lab: Lab, contender: Contender, tmp_path: Path) -> None:
+    """Every type is declared but that of bytes; versions and deletions are in the columns of the form."""
+    records = await wire_records(lab.scene)
+    declared = {cell.name: TYPE_WORDS[type(cell.value)] for cell in (*VALUES, Column("new", "n"))}
+    del declared["bytes"], declared["no_bytes"]
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    await measure(lab, contender, replace(WORK["typed"], columns=tuple(declared.items())), str(folder))
+
+    (file,) = folder.rglob("*.parquet")
+    rows = pq.read_table(file).to_pylist()
+    assert list(map(without_channel, rows)) == [typed_row_of(record, declared) for record in records]
+
+
+def typed_row_of(record: Record, declared: Collection[str]) -> Document:
+    """The typed row of a record, by our decoder."""
+    row = row_of(record)
+    cells = row.pop("cells")
+    latest: dict[str, Document] = {}
+    for cell in cells:
+        if cell["operation"] == "PUT":
+            latest.setdefault(cell["name"], cell)
+    version = next((cell["version"] for cell in latest.values()), None)
+    values = {name: cell["value"][cell["type"]] for name, cell in latest.items()}
+    return {
+        **row,
+        **{name: values.get(name) for name in declared},
+        "deleted": [cell["name"] for cell in cells if cell["operation"] == "DELETE_ALL_VERSIONS"],
+        "others": [(name, cell["value"]) for name, cell in latest.items() if name not in declared],
+        "version": version,
+        "versions": [(name, cell["version"]) for name, cell in latest.items() if cell["version"] != version],
+        "cells": [
+            cell
+            for cell in cells
+            if cell["operation"] != "DELETE_ALL_VERSIONS" and not any(cell is each for each in latest.values())
+        ],
+    }
+
+
 def row_of(record: Record) -> Document:
     """The row of a record, by our decoder."""
-    types = {int: "integer", float: "double", bool: "boolean", str: "string", bytes: "binary"}
     sequence = record.sequence
     assert sequence is not None
     return {
@@ -254,11 +297,11 @@ def row_of(record: Record) -> Document:
             {
                 "name": column.name,
                 "operation": column.op.name,
-                "type": types.get(type(column.value)),
+                "type": TYPE_WORDS.get(type(column.value)),
                 "version": column.timestamp_ms,
                 "value": None
                 if column.value is None
-                else {name: column.value if type(column.value) is kind else None for kind, name in types.items()},
+                else {name: column.value if type(column.value) is kind else None for kind, name in TYPE_WORDS.items()},
             }
             for column in record.columns
         ],

@@ -33,6 +33,7 @@ simulated network. The same seed gives the same story, byte by byte (`Outcome.di
     fleet         Kubernetes: a model of the API server, controllers and kubelet; the real operator in kopf's role
     scaling       a fleet whose load changes, while the operator chooses the number of workers
     sleeping      a fleet of which no worker runs while nothing is to be read; the operator looks itself
+    leases        no tunnel: workers share the shards of a stream by leases, beside a model of the Java library
     spark         a fleet whose existing rows a model of Spark copies, with the real record of progress
     replicas      a fleet whose operator has two replicas with the real leader election, of which one works
 

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ots_emulator.refusal import Refusal
-from ots_emulator.server.faults import FaultRule
-from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
 from ots_emulator.tunnels.channel import TunnelChannel
 from ots_tunnel.model import ChannelId, ChannelStatus, ChannelType, TunnelType
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
 from tests.simulation.endings.unfinished import UnfinishedWork
-from tests.simulation.faults import KINDS, Kind, happen
+from tests.simulation.faults import KINDS, Kind
 from tests.simulation.machine.process import EPOCH, Process
 from tests.simulation.oracles.figures import Figures
-from tests.simulation.processors import UserCode
 from tests.simulation.scenario import LEAST_MEMORY_MIB, Scenario
-from tests.simulation.service import COPY, KEY, SOURCE, TABLE, TUNNEL
-from tests.simulation.telling import Telling
+from tests.simulation.service import COPY, SOURCE, TABLE, TUNNEL
 from tests.simulation.worker import GRACE, Pod
-from tests.support.emulator.emulator_scene import create_table_request
-from tests.support.ledger import Dismissed, Entry, NotStored, Written
-from tests.support.row_changes import VERSIONS
+from tests.simulation.workload import Workload
+from tests.support.ledger import Dismissed, Entry, NotStored
 
 #: Seconds between two looks at the workers' figures.
 LOOK_INTERVAL = 5.0
@@ -37,50 +30,34 @@ SETTLING = 300.0
 QUIET = 40.0
 
 
-class Region(Telling):
+class Region(Workload):
     """Everything of one story."""
 
-    #: Faults that can happen.
     kinds: ClassVar[Mapping[str, Kind]] = KINDS
 
     def __init__(self, scenario: Scenario, folder: Path) -> None:
         seed = str(scenario.seed)
         service = {"page_rows": scenario.page_rows, "assign_interval": scenario.assign_interval}
-        super().__init__(seed, is_fenced=scenario.sink != "python", **service)
+        super().__init__(seed, scenario, folder, is_fenced=scenario.sink != "python", **service)
         self.scenario = scenario
         self.service.empty_reads = scenario.empty_reads
         self.network.on_taken = self._judge_room
         if scenario.end:
             self.history.end = EPOCH + scenario.end
-        self.chance = random.Random(f"writers:{seed}")
         beats = {"timeout": scenario.timeout, "interval": scenario.interval}
         self.figures = Figures(self.history, self.delivery, self.violate, **beats)
-        self._folder = folder
-        self.pods: list[Pod] = []
-        self._last_written = 0.0
-        #: When the writers end.
-        self._writes_until = 0.0
-        UserCode.witness = self.witness
-        (folder / "accessKeyId").write_text(KEY.access_key_id)
-        (folder / "accessKeySecret").write_text(KEY.access_key_secret)
 
-    def witness(self, entry: Entry) -> None:
-        if isinstance(entry, Written) and entry.rows:
-            self._last_written = self.loop.now
+    def judge(self, entry: Entry) -> None:
         if isinstance(entry, Dismissed):
             self.figures.dismissed(entry)
         if isinstance(entry, NotStored):
             self.figures.not_stored(entry)
-        super().witness(entry)
+        super().judge(entry)
 
     def counts(self) -> dict[str, int]:
         return {"looks": self.figures.looks}
 
     # For faults
-
-    def add_rule(self, rule: FaultRule) -> None:
-        """Let the service fail calls of the workers."""
-        self.service.emulator.add_fault(replace(rule, access_key_id=KEY.access_key_id))
 
     def refused(self, control: Callable[..., Any], *arguments: Any) -> None:
         """Call a control of the service that may not be possible any more."""
@@ -89,12 +66,8 @@ class Region(Telling):
         except Refusal as refusal:
             self.story.tell("fault", "  not possible: %s", refusal)
 
-    def resume(self, process: Process) -> None:
-        """End a pause or a suspension."""
-        if not process.is_dead:
-            self.story.tell("fault", "  %s runs again", process.name)
-            self.figures.forgive(process.name)
-            process.resume()
+    def forgive(self, process: Process) -> None:
+        self.figures.forgive(process.name)
 
     def write_each_key(self) -> None:
         """Change every row once, unless the writers are done."""
@@ -112,10 +85,6 @@ class Region(Telling):
             self.violate("room", f"{process.name} takes {count} pages into memory at once, with room for one")
 
     # The story
-
-    @property
-    def _keys(self) -> list[str]:
-        return [f"k{number:02}" for number in range(self.scenario.keys)]
 
     async def tell(self) -> None:
         scenario = self.scenario
@@ -140,19 +109,8 @@ class Region(Telling):
         """Nothing goes wrong from now on."""
         self.service.emulator.clear_faults()
 
-    def _expect(self, number: int) -> None:
-        """Let the next fault happen at its time; no timer of a later one changes the story until then."""
-        if number < len(self.scenario.faults):
-            fault = self.scenario.faults[number]
-            self.loop.call_at(max(fault.at, self.loop.now), self._happen, number, context=self.loop.region.context)
-
-    def _happen(self, number: int) -> None:
-        happen(self, self.scenario.faults[number])
-        self._expect(number + 1)
-
     async def _prepare(self) -> None:
-        for instance in (SOURCE, COPY):
-            self.service.call(instance, "CreateTable", create_table_request(TABLE, max_versions=VERSIONS))
+        self._create_tables()
         self.service.emulator.set_partitions(SOURCE, TABLE, self.scenario.partitions)
         kind = TunnelType[self.scenario.tunnel]
         emulator = self.service.emulator
@@ -196,16 +154,6 @@ class Region(Telling):
         side = {"table": TABLE, "credentials": {"directory": str(self._folder)}}
         return {"tablestore": {"endpoint": "http://copy.region", "instance": COPY, **side}}
 
-    async def _write(self, until: float) -> None:
-        """Write bursts of changes, mostly to a few keys."""
-        self._writes_until = until
-        scenario, chance, keys = self.scenario, self.chance, self._keys
-        while self.loop.now < until:
-            for _ in range(chance.randint(1, scenario.burst)):
-                hot = chance.random() < 0.5
-                self.history.write(keys[chance.randrange(min(3, len(keys)) if hot else len(keys))])
-            await asyncio.sleep(scenario.pause * chance.random() ** 2)
-
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(LOOK_INTERVAL)
@@ -226,8 +174,7 @@ class Region(Telling):
 
     async def _settle(self) -> None:
         """Wait until everything is right, and no path is disturbed any more."""
-        for _ in range(2):  # a path that falls dark once a proxy has held answers back is disturbed twice
-            await asyncio.sleep(max(0.0, self.network.disturbed_until - self.loop.now))
+        await self._wait_undisturbed()
         rest = 2 * self.scenario.interval + 3 * self.scenario.assign_interval
         until = self.loop.now + self.scenario.timeout + SETTLING + 2 * rest
         begun = float("inf")
@@ -276,16 +223,6 @@ class Region(Telling):
     def unlike(self) -> list[str]:
         """Where the destination differs from the source, once everything that is due has taken effect."""
         return self.different_keys() if self.scenario.sink == "tablestore" and not self.has_ended else []
-
-    def different_keys(self) -> list[str]:
-        """Keys whose rows differ between source and copy."""
-        now_ms = int(self.service.clock.now() * 1000)
-        rows = [
-            dict(self.service.emulator.instances[name].tables[TABLE].scan(BOTTOM_KEY, TOP_KEY, now_ms))
-            for name in (SOURCE, COPY)
-        ]
-        keys = sorted(rows[0].keys() | rows[1].keys())
-        return [key[0].decode() for key in keys if rows[0].get(key) != rows[1].get(key)]
 
     async def _stay_quiet(self) -> None:
         """Nothing is written any more, and everything stays right."""

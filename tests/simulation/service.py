@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,6 +120,8 @@ class SimulatedService:
         #: Machine to what is between it and the service; none where nothing is.
         self.gateways: dict[str, Gateway] = {}
         self.calls = 0
+        #: Calls that the story leaves out while they succeed.
+        self.silent = _SILENT
         #: Of so many reads of a stream that find records one is answered by an empty page; 0 means none.
         self.empty_reads = 0
         self._found = 0
@@ -151,7 +153,7 @@ class SimulatedService:
             self._client = None
         if name == "create" and response.status == 200:
             self.created.set()
-        if name not in _SILENT or response.status != 200:
+        if name not in self.silent or response.status != 200:
             text = "" if response.status == 200 else f" -> {response.status} {_code(response)}"
             self._story.tell(client.process.name, "%s%s", name, text)
         if name == "heartbeat" and response.status == GONE:
@@ -195,7 +197,9 @@ class SimulatedService:
         if self._client is None:
             return
         if self._client.is_open or operation not in _LOOKS:
-            self._witness(_ENTRIES[operation](self._header(), call, request, answer))
+            entry = _ENTRIES[operation](self._header(), call, request, answer)
+            if entry is not None:
+                self._witness(entry)
 
     def passed_over(self, request: Any, answer: Any) -> Any:
         """The answer to a read: at times an empty page that announces more, as behind a range without records."""
@@ -217,7 +221,7 @@ _SILENT = frozenset(("readrecords", "BatchWriteRow", "heartbeat", "checkpoint"))
 
 
 #: Calls that only look: executed after their connection broke, as a held request is, they are no part of a session.
-_LOOKS = frozenset(("ReadRecords", "GetCheckpoint"))
+_LOOKS = frozenset(("ReadRecords", "GetCheckpoint", "GetStreamRecord"))
 
 
 class _Ledger:
@@ -228,8 +232,18 @@ class _Ledger:
 
 def install_ledger() -> None:
     """Let the emulator of this interpreter tell the region's service what it has executed."""
+    _watch(_ENTRIES)
+
+
+def note_calls(entries: Mapping[str, MakeEntry]) -> None:
+    """Let the service tell of further calls as well, in this process; a call of which nothing is made is not told."""
+    _ENTRIES.update(entries)
+    _watch(entries)
+
+
+def _watch(operations: Iterable[str]) -> None:
     handlers: Any = app.HANDLERS
-    for operation in _ENTRIES:
+    for operation in operations:
         handlers[operation] = _around(operation, handlers[operation])
 
 
@@ -246,6 +260,8 @@ def _around(operation: str, handler: Callable[[Call, Any], Any]) -> Callable[[Ca
 
 
 Header = tuple[float, str, float]
+#: Makes an entry of a call.
+MakeEntry = Callable[[Header, Call, Any, Any], Entry | None]
 
 
 def _read(header: Header, call: Call, request: tunnel_pb2.ReadRecordsRequest, answer: Any) -> Entry:
@@ -305,7 +321,7 @@ def _written(header: Header, call: Call, request: table_pb2.BatchWriteRowRequest
     return Written(*header, tuple(rows) if call.instance.name == COPY else ())
 
 
-_ENTRIES: dict[str, Callable[[Header, Call, Any, Any], Entry]] = {
+_ENTRIES: dict[str, MakeEntry] = {
     "ReadRecords": _read,
     "GetCheckpoint": _opened,
     "Checkpoint": _stored,

@@ -12,7 +12,7 @@ from tests.simulation.machine.determinism import wall_seconds
 Story = TypeVar("Story", bound=Any)
 
 #: Numbers of a story that a shorter one may have less of, with the least of each.
-_NUMBERS = {"workers": 1, "replicas": 1, "partitions": 1, "keys": 1, "burst": 1, "lanes": 1}
+_NUMBERS = {"workers": 1, "replicas": 1, "java": 0, "partitions": 1, "keys": 1, "burst": 1, "lanes": 1}
 
 
 def shrink(scenario: Story, fails: Callable[[Story], bool], *, seconds: float = 120.0) -> Story:

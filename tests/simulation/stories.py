@@ -7,6 +7,7 @@ spark       a fleet whose existing rows Spark copies (`spark`); written `spark:1
 replicas    a fleet whose operator has two replicas (`replicas`); written `replicas:17`
 scaling     a fleet whose load changes, and with it the number of workers (`scaling`); written `scaling:17`
 sleeping    a fleet of which no worker runs while nothing is to be read (`sleeping`); written `sleeping:17`
+leases      workers that share shards by a table of leases, with the Java library's (`leases`); written `leases:17`
 replicate   users who copy a table by `ots-tunnel replicate` (`replicate`); written `replicate:17`
 """
 
@@ -21,6 +22,8 @@ from tests.simulation.files.region import FilesRegion
 from tests.simulation.files.scenario import FilesScenario
 from tests.simulation.fleet.fleet import Fleet
 from tests.simulation.fleet.scenario import FleetScenario
+from tests.simulation.leases.region import LeasesRegion
+from tests.simulation.leases.scenario import LeasesScenario
 from tests.simulation.region import Region
 from tests.simulation.replicas.fleet import ReplicatedFleet
 from tests.simulation.replicas.scenario import ReplicatedScenario
@@ -44,8 +47,9 @@ KINDS = (
     ReplicatedScenario,
     ScalingScenario,
     SleepingScenario,
+    LeasesScenario,
 )
-AnyScenario = Scenario | FleetScenario
+AnyScenario = Scenario | FleetScenario | LeasesScenario
 
 
 def load(what: str) -> AnyScenario:
@@ -69,6 +73,8 @@ def tell_here(scenario: AnyScenario, keep_story: bool = False) -> Outcome:
         return tell_out(ScalingFleet, scenario, keep_story)
     if isinstance(scenario, SleepingScenario):
         return tell_out(SleepingFleet, scenario, keep_story)
+    if isinstance(scenario, LeasesScenario):
+        return tell_out(LeasesRegion, scenario, keep_story)
     if isinstance(scenario, FleetScenario):
         return tell_out(Fleet, scenario, keep_story)
     if isinstance(scenario, ReplicateScenario):

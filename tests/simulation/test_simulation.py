@@ -58,7 +58,7 @@ def test_the_same_seed_tells_the_same_story_byte_by_byte() -> None:
 
 
 @pytest.mark.lasts(6)
-@pytest.mark.parametrize("seed", ["files:3", "replicate:8", "spark:2"])
+@pytest.mark.parametrize("seed", ["files:3", "replicate:8", "spark:2", "leases:3"])
 def test_stories_of_the_other_kinds_are_the_same_as_well(seed: str) -> None:
     first, second = (json.loads(run("verdict", seed).stdout) for _ in range(2))
 

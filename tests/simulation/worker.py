@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +30,7 @@ class Pod:
     """One worker's pod.
 
     Args:
+        program: what its container does until it ends; it makes the worker that gets the signals.
         document: the worker's first document.
         failed: called with a rule and a text when the worker ends on an error, or leaves something behind.
     """
@@ -42,6 +43,7 @@ class Pod:
         seed: str,
         document: dict[str, Any],
         failed: Callable[[str, str], None],
+        program: Program | None = None,
     ) -> None:
         self._loop = loop
         self._story = story
@@ -52,12 +54,13 @@ class Pod:
         #: Process to the document with which it was started.
         self.documents: dict[str, dict[str, Any]] = {}
         self._failed = failed
+        self._program = program or consume_tunnel
         self._starts = 0
         self._crashes = 0
         #: When its last process ended, whose writes may still be under way.
         self.ended_at = float("-inf")
         self.process: Process | None = None
-        self.worker: TunnelWorker | None = None
+        self.worker: Any = None
 
         #: Whether it is started again when it ends.
         self.is_wanted = True
@@ -70,6 +73,11 @@ class Pod:
     def is_running_with(self, document: dict[str, Any]) -> bool:
         """Whether its process runs, and was started with this document."""
         return self.is_running and self.process is not None and self.documents[self.process.name] is document
+
+    def tell(self, text: str) -> None:
+        """Add an event of its process to the story."""
+        assert self.process is not None
+        self._story.tell(self.process.name, "%s", text)
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function as code of its process."""
@@ -124,23 +132,9 @@ class Pod:
         return process
 
     async def _run(self, process: Process) -> None:
-        """What `ots-tunnel run` does, without signals and the status server."""
         error: Exception | None = None
         try:
-            config = WorkerConfig.model_validate(self.documents[process.name], by_alias=True, by_name=False)
-            source = config.source
-            credentials = FileCredentials(source.credentials.directory).checked("source.credentials.directory")
-            settings = replace(WorkerSettings.of(config), client_tag=process.name)
-            sink = open_sink(config)
-            client = TunnelClient(source.endpoint, source.instance, credentials)
-            metrics = WorkerMetrics(source.tunnel_name, config.sink.kind)
-            self.worker = TunnelWorker(
-                client, sink, settings, metrics=metrics, preflight=lambda: check_tunnel(client, source)
-            )
-            try:
-                await self.worker.run()
-            finally:
-                await client.close()
+            await self._program(self, process)
         except TunnelError as raised:
             # whatever befalls a worker here passes: none may take it for final
             error = raised
@@ -163,3 +157,22 @@ class Pod:
         if connections := self._loop.network.of(process):
             self._failed("leak", f"{process.name} has ended and leaves {len(connections)} connections")
         process.kill()
+
+
+Program = Callable[[Pod, Process], Awaitable[None]]
+
+
+async def consume_tunnel(pod: Pod, process: Process) -> None:
+    """What `ots-tunnel run` does, without signals and the status server."""
+    config = WorkerConfig.model_validate(pod.documents[process.name], by_alias=True, by_name=False)
+    source = config.source
+    credentials = FileCredentials(source.credentials.directory).checked("source.credentials.directory")
+    settings = replace(WorkerSettings.of(config), client_tag=process.name)
+    sink = open_sink(config)
+    client = TunnelClient(source.endpoint, source.instance, credentials)
+    metrics = WorkerMetrics(source.tunnel_name, config.sink.kind)
+    pod.worker = TunnelWorker(client, sink, settings, metrics=metrics, preflight=lambda: check_tunnel(client, source))
+    try:
+        await pod.worker.run()
+    finally:
+        await client.close()

@@ -7,23 +7,18 @@ import time
 from typing import Any
 
 import pytest
-from pyspark.sql.datasource import DataSourceReader, EqualTo, GreaterThan, In, InputPartition, Not
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from ots_emulator import Emulator
-from ots_tunnel.client.table import SyncTableClient
-from ots_tunnel.client.table_calls import RangePage, RowChange
+from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Action, KeyColumn, KeyType, Marker
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from ots_tunnel.protocol.plainbuffer.offsets import split_rows
 from ots_tunnel.tables import TableAdmin, TableSchema
 
 from .conftest import CREDENTIALS, KEYS, ROWS, Instance
-from .test_source_alone import RAW, rows, source
+from .test_source_alone import KEY, RAW, rows, source
 
-KEY = [StructField("carrier", StringType()), StructField("flight", LongType())]
 DELAY, REMARK = StructField("delay", LongType()), StructField("remark", StringType())
 FIRST, LAST = 1_700_000_000_000, 1_700_000_000_002
 
@@ -130,57 +125,6 @@ def test_keys_that_the_service_counts_are_read_as_long(instance: Instance) -> No
     assert len({row["number"] for row in found}) == 2
 
 
-def test_filters_of_the_key_read_their_rows_alone(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    read, counted = SyncTableClient.get_range, [0]
-
-    def measured(*arguments: Any, **options: Any) -> RangePage:
-        page = read(*arguments, **options)
-        counted[0] += len(split_rows(page.rows))
-        return page
-
-    monkeypatch.setattr(SyncTableClient, "get_range", measured)
-    reader: Any = source(instance, splitBytes="1048576", pushFilters="true").reader(StructType([*KEY, DELAY]))
-    filters = [
-        Not(EqualTo(("flight",), 14)),
-        In(("carrier",), ("c01", "c12", "none")),
-        GreaterThan(("flight",), 1_400),
-        EqualTo(("delay",), 5),
-    ]
-
-    left = list(reader.pushFilters(filters))
-    parts = reader.partitions()
-    looked, counted[0] = counted[0], 0
-    found = [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
-
-    assert left == [filters[0], filters[3]]
-    assert len(parts) == 2
-    assert looked <= 100
-    assert counted[0] == len(found)
-    assert {(row["carrier"], row["flight"]) for row in found} == {
-        (f"c{number % 13:02}", number) for number in range(1_401, ROWS) if number % 13 in (1, 12)
-    }
-
-
-def test_filters_that_no_row_fits_read_nothing(instance: Instance, emulator: Emulator) -> None:
-    reader: Any = source(instance, pushFilters="true").reader(StructType([*KEY, DELAY]))
-
-    assert list(reader.pushFilters([EqualTo(("carrier",), "c01"), EqualTo(("carrier",), "c02")])) == []
-    assert reader.partitions() == []
-    calls = emulator.calls
-    assert list(reader.read(InputPartition(None))) == []
-    assert emulator.calls == calls
-
-
-@pytest.mark.parametrize("options", [{}, {"pushFilters": "true", "mode": "raw"}])
-def test_without_the_option_and_in_raw_mode_spark_keeps_its_filters(
-    instance: Instance, options: dict[str, str]
-) -> None:
-    reader = source(instance, **options).reader(RAW if options else StructType([*KEY]))
-
-    # PySpark refuses a method of its own where its setting is off
-    assert type(reader).pushFilters is DataSourceReader.pushFilters
-
-
 @pytest.mark.parametrize("mode", ["typed", "raw"])
 def test_conditions_of_the_key_read_their_rows_alone(instance: Instance, mode: str) -> None:
     asked = source(instance, where="carrier IN ('c01', 'c12') AND 1400 < flight", splitBytes="1048576", mode=mode)
@@ -192,15 +136,6 @@ def test_conditions_of_the_key_read_their_rows_alone(instance: Instance, mode: s
         if mode == "typed" or row["row"]
     ]
     assert sorted(keys) == [number for number in range(1_401, ROWS) if number % 13 in (1, 12)]
-
-
-def test_conditions_and_filters_hold_together(instance: Instance) -> None:
-    asked = source(instance, where="carrier IN ('c01', 'c12')", splitBytes="1048576", pushFilters="true")
-    reader: Any = asked.reader(StructType([*KEY]))
-
-    assert list(reader.pushFilters([In(("carrier",), ("c12", "c03"))])) == []
-    found = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
-    assert {row["carrier"] for row in found} == {"c12"}
 
 
 def test_the_sample_is_of_the_rows_that_are_read(instance: Instance) -> None:

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+import threading
+import time
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +21,7 @@ from ots_tunnel.snapshot.record import PROGRESS_LABEL, read_progress
 from ots_tunnel.spark import driver as snapshot
 from ots_tunnel.spark import progress
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
+from ots_tunnel.spark.failures import SnapshotIncomplete, SnapshotRefused
 from tests.support.kube.config_maps import ConfigMapServer
 
 from .conftest import Instance
@@ -88,13 +97,13 @@ def test_a_restarted_driver_copies_what_is_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     config = config_of(instance)
-    copy_splits = snapshot.copy_splits
+    copy_round = snapshot.copy_round
 
     def fail_halfway(config: SnapshotConfig, spark: Any, record: Any, pending: Any) -> None:
-        copy_splits(config, spark, record, pending[::2])
+        copy_round(config, spark, record, pending[::2])
         raise OwnershipLost("the driver failed")
 
-    monkeypatch.setattr(snapshot, "copy_splits", fail_halfway)
+    monkeypatch.setattr(snapshot, "copy_round", fail_halfway)
     with pytest.raises(OwnershipLost):
         snapshot.run(config, spark, config_maps)
     monkeypatch.undo()
@@ -104,10 +113,10 @@ def test_a_restarted_driver_copies_what_is_left(
     left: list[int] = []
 
     def watch(config: SnapshotConfig, spark: Any, record: Any, pending: Any) -> None:
-        left.extend(pending)
-        copy_splits(config, spark, record, pending)
+        left.extend(split.index for split in pending)
+        copy_round(config, spark, record, pending)
 
-    monkeypatch.setattr(snapshot, "copy_splits", watch)
+    monkeypatch.setattr(snapshot, "copy_round", watch)
     snapshot.run(config, spark, config_maps)
 
     assert left == list(range(1, halfway.total, 2))
@@ -128,16 +137,112 @@ def test_another_label_starts_again(
     assert (progress.label, progress.complete) == ("tunnel-2", True)
 
 
-def test_a_task_that_fails_permanently_leaves_finished_splits_recorded(
+def test_a_missing_table_fails_once_with_one_line(
     spark: Any, instance: Instance, config_maps: ConfigMaps, config_map_server: ConfigMapServer
 ) -> None:
     document = config_of(instance, splits={}).model_dump(by_alias=True)
     document["sink"]["tablestore"]["table"] = "nowhere"
 
-    with pytest.raises(snapshot.SnapshotIncomplete, match="OTSObjectNotExist"):
+    with pytest.raises(SnapshotRefused, match=r"^split 0: OTSObjectNotExist: [^\n]*$"):
         snapshot.run(SnapshotConfig.model_validate(document), spark, config_maps)
     progress = read_progress(config_map_server.maps[PATH])
     assert (progress.done, progress.complete) == (0, False)
+    assert progress.error.startswith("split 0: OTSObjectNotExist")
+
+
+def test_a_refused_row_fails_once_and_names_its_key(
+    spark: Any, instance: Instance, config_maps: ConfigMaps, config_map_server: ConfigMapServer, emulator: Any
+) -> None:
+    rule = FaultRule("BatchWriteRow", count=50, row_code="OTSParameterInvalid")
+    emulator.faults.add(rule)
+
+    with pytest.raises(SnapshotRefused, match=r"^split 0: the destination refuses .*c00.*: OTSParameterInvalid[^\n]*$"):
+        snapshot.run(config_of(instance, splits={}), spark, config_maps)
+
+    assert rule.count == 49, "the row was written more than once"
+    assert "OTSParameterInvalid" in read_progress(config_map_server.maps[PATH]).error
+    emulator.faults.clear()
+    snapshot.run(config_of(instance), spark, config_maps)
+    assert instance.rows("flights_copy") == instance.rows("flights")
+    assert read_progress(config_map_server.maps[PATH]).error == ""
+
+
+@pytest.mark.lasts(15)
+def test_a_split_that_is_slower_than_the_deadline_of_its_task_is_finished(
+    spark: Any, instance: Instance, config_maps: ConfigMaps, config_map_server: ConfigMapServer, emulator: Any
+) -> None:
+    limits = {"splits": {"deadlineSeconds": 10}, "writeDeadlineSeconds": 1}
+    delivery = {"batchMaxRows": 100}
+    emulator.faults.add(FaultRule("BatchWriteRow", latency=0.9))
+    began = time.monotonic()
+
+    snapshot.run(config_of(instance, delivery=delivery, **limits), spark, config_maps)
+
+    assert read_progress(config_map_server.maps[PATH]).total == 1
+    assert time.monotonic() - began > 10
+    assert instance.rows("flights_copy") == instance.rows("flights")
+
+
+@pytest.mark.lasts(30)
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long), pytest.param(3, marks=pytest.mark.long)])
+def test_tasks_that_are_killed_at_random_points_leave_an_equal_table(
+    spark: Any,
+    instance: Instance,
+    config_maps: ConfigMaps,
+    config_map_server: ConfigMapServer,
+    emulator: Any,
+    seed: int,
+) -> None:
+    limits = {"splits": {"deadlineSeconds": 10}, "writeDeadlineSeconds": 5}
+    config = config_of(instance, delivery={"batchMaxRows": 20}, **limits)
+    emulator.faults.add(FaultRule("BatchWriteRow", latency=0.1))
+    entropy, kills = random.Random(seed), 0
+    for _ in range(20):
+        driver = threading.Thread(target=partial(_run_and_tell, failed := [], config, spark, config_maps))
+        driver.start()
+        while driver.is_alive():
+            driver.join(entropy.uniform(1, 4))
+            if driver.is_alive() and kills < 6:
+                kills += kill_tasks()
+        if not failed:
+            break
+
+    assert kills
+    assert instance.rows("flights_copy") == instance.rows("flights")
+    assert read_progress(config_map_server.maps[PATH]).complete
+
+
+def _run_and_tell(failed: list[Exception], config: SnapshotConfig, spark: Any, config_maps: ConfigMaps) -> None:
+    """Run a driver as the Spark operator does: one that failed is started again."""
+    try:
+        snapshot.run(config, spark, config_maps)
+    except SnapshotIncomplete as error:
+        failed.append(error)
+
+
+def kill_tasks() -> int:
+    """Kill the Python processes of Spark's tasks, which descend from this process; return their number."""
+    parents, daemons = {}, set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (folder / "stat").read_text()
+            command = (folder / "cmdline").read_text()
+        except OSError:
+            continue  # it has ended meanwhile
+        parents[int(folder.name)] = int(stat.rpartition(")")[2].split()[1])
+        if "pyspark.daemon" in command:
+            daemons.add(int(folder.name))
+    workers = [pid for pid in daemons if parents[pid] in daemons and _descends(pid, parents)]
+    for pid in workers:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return len(workers)
+
+
+def _descends(pid: int, parents: dict[int, int]) -> bool:
+    while pid in parents and pid != os.getpid():
+        pid = parents[pid]
+    return pid == os.getpid()
 
 
 def test_a_driver_that_is_cut_off_starts_no_more_tasks(

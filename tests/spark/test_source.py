@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import logging
 import threading
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -72,68 +71,6 @@ def test_a_schema_of_the_user_decides_the_columns(spark: Any, instance: Instance
     assert total == sum(n - 100 for n in range(ROWS) if n % 13 == 1 and n % 500)
 
 
-@pytest.fixture
-def pushing(spark: Any) -> Iterator[dict[str, str]]:
-    """The option that takes filters, with the setting that Spark wants for it."""
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    yield {"pushFilters": "true"}
-    spark.conf.unset("spark.sql.python.filterPushdown.enabled")
-
-
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "carrier = 'c01'",
-        "carrier IN ('c01', 'c12', 'none') AND flight > 1400",
-        "'c11' <= carrier",
-        "carrier LIKE 'c1%' AND 7 <> flight",
-        "carrier = 'c07' AND flight BETWEEN 7 AND 500 AND delay > 0",
-        "carrier = 'c01' OR flight = 2",
-        "carrier = 'c01' AND carrier = 'c02'",
-        "carrier IS NULL",
-        "carrier <=> NULL",
-        "carrier = NULL",
-        "flight = 1.5",
-        "carrier = '5'",
-        "NOT carrier < 'c10'",
-    ],
-)
-def test_filters_give_the_rows_that_spark_would(
-    spark: Any, instance: Instance, pushing: dict[str, str], condition: str
-) -> None:
-    every = reader(spark, instance, columns="delay BIGINT").load()
-    frame = reader(spark, instance, columns="delay BIGINT", **pushing).load()
-
-    # without filters of the source: Spark's own judgement
-    spark.createDataFrame(every.collect(), every.schema).createOrReplaceTempView("held")
-    expected = spark.sql(f"SELECT * FROM held WHERE {condition}").collect()
-    assert sorted(frame.where(condition).collect()) == sorted(expected)
-
-
-def test_filters_of_the_key_leave_splits_out(spark: Any, instance: Instance, pushing: dict[str, str]) -> None:
-    def frame(**options: str) -> Any:
-        return reader(spark, instance, columns="delay BIGINT", **options).load()
-
-    one = "carrier = 'c01' AND flight = 1"
-    assert frame(**pushing).where(one).rdd.getNumPartitions() == 1
-    assert frame(where=one).rdd.getNumPartitions() == 1
-    assert frame(where=one).count() == 1
-    assert frame(where=one).where(one).rdd.getNumPartitions() == 1
-    assert frame().where(one).rdd.getNumPartitions() > 1
-
-
-def test_spark_reads_a_frame_again_with_the_filters_of_the_query_before(
-    spark: Any, instance: Instance, pushing: dict[str, str]
-) -> None:
-    """Why `pushFilters` is no default; where this fails, Spark has learnt it."""
-    frame = reader(spark, instance, columns="delay BIGINT", **pushing).load()
-    kept = reader(spark, instance, columns="delay BIGINT").load()
-
-    for one, wrong in ((frame, True), (kept, False)):
-        assert one.where("carrier = 'c01'").count() < ROWS
-        assert (one.count() < ROWS) == wrong
-
-
 def plan_of(frame: Any) -> str:
     text = io.StringIO()
     with redirect_stdout(text):
@@ -174,6 +111,17 @@ def test_without_a_schema_the_columns_are_those_of_rows(spark: Any, instance: In
     assert frame.count() == ROWS
 
 
+def test_an_attribute_that_equals_a_key_but_for_case_is_read_beside_it(spark: Any, instance: Instance) -> None:
+    cells = [Column("Carrier", "X", 1_700_000_000_000), Column("price", 5, 1_700_000_000_000)]
+    body = encode_row((("carrier", "a"), ("flight", 1)), cells)
+    assert [outcome.code for outcome in instance.client.batch_write("flights", [RowChange(Action.PUT, body)])] == [None]
+
+    frame = reader(spark, instance, where="carrier = 'a'").load()
+
+    assert [tuple(row) for row in frame.collect()] == [("a", 1, "X", 5)]
+    assert frame.schema.names == ["carrier", "flight", "Carrier", "price"]
+
+
 def test_no_secret_is_in_plans_event_logs_and_errors_of_tasks(spark: Any, instance: Instance, event_logs: Path) -> None:
     # of this carrier's rows one behind those of the first look
     wrong = encode_row((("carrier", "c00"), ("flight", 1_404)), [Column("delay", "late", 1_700_000_000_000)])
@@ -182,11 +130,13 @@ def test_no_secret_is_in_plans_event_logs_and_errors_of_tasks(spark: Any, instan
     ]
     frame = reader(spark, instance, columns="delay BIGINT").load().where("carrier <= 'c01'")
 
-    with pytest.raises(Exception, match="column 'delay': found a str") as caught:
+    with pytest.raises(
+        Exception, match="column 'delay': found string in the row carrier='c00', flight=1404, "
+    ) as caught:
         frame.collect()
     logged = "".join(path.read_text() for path in event_logs.rglob("*") if path.is_file())
 
-    assert "column 'delay': found a str" in logged
+    assert "column 'delay': found string in the row carrier='c00', flight=1404, the schema says bigint" in logged
     for text in (plan_of(frame), str(caught.value), logged):
         assert text
         assert "test-secret" not in text
@@ -202,7 +152,11 @@ def test_no_secret_is_in_plans_event_logs_and_errors_of_tasks(spark: Any, instan
         ({"splitBytes": "10"}, None, "option 'splitBytes': found '10', allowed are 1048576 and more"),
         ({"table": ""}, None, "option 'table' is missing"),
         ({}, "delay DECIMAL(10,2)", "column 'delay': found type decimal"),
-        ({}, "remark BIGINT", "column 'remark': found a str, the schema says bigint"),
+        (
+            {},
+            "remark BIGINT",
+            "column 'remark': found string in the row carrier='c00', flight=13, the schema says bigint",
+        ),
         ({"columns": "flight BIGINT"}, None, "option 'columns': found the key column 'flight'"),
         ({"columns": "delay BIGINT, delay BIGINT"}, None, "column 'delay': found twice"),
         ({"columns": "delay VARCHAR(9)"}, None, "column 'delay': found type varchar(9), allowed are bigint"),

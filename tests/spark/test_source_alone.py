@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import time
 from typing import Any
@@ -23,6 +24,7 @@ from ots_tunnel.spark.source import TablestoreDataSource
 
 from .conftest import ROWS, Instance
 
+KEY = [StructField("carrier", StringType()), StructField("flight", LongType())]
 RAW = StructType([StructField("split", LongType()), StructField("row", BinaryType())])
 
 
@@ -39,9 +41,8 @@ def rows(source: TablestoreDataSource, schema: StructType) -> list[dict[str, Any
 
 def test_the_schema_is_raw_or_the_key_with_the_named_columns(instance: Instance) -> None:
     assert source(instance, mode="raw").schema() == RAW_SCHEMA
-    key = [StructField("carrier", StringType()), StructField("flight", LongType())]
-    assert source(instance, columns="").schema() == StructType(key)
-    assert source(instance, columns="delay BIGINT").schema() == StructType([*key, StructField("delay", LongType())])
+    assert source(instance, columns="").schema() == StructType([*KEY])
+    assert source(instance, columns="delay BIGINT").schema() == StructType([*KEY, StructField("delay", LongType())])
     assert source(instance).name() == "ots"
 
 
@@ -112,6 +113,18 @@ def test_a_wrong_option_is_named_in_one_line(instance: Instance, options: dict[s
         source(instance, **options).schema()
     assert "hush" not in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_port_that_speaks_no_tls_fails_at_once(instance: Instance) -> None:
+    endpoint = instance.endpoint.replace("http://", "https://")
+    began = time.monotonic()
+
+    with pytest.raises(
+        ConfigError, match=f"option 'endpoint': found '{endpoint}', no connection to it: .*SSL"
+    ) as caught:
+        source(instance, endpoint=endpoint).schema()
+    assert time.monotonic() - began < 10
+    assert len(str(caught.value).splitlines()) == 1
     assert caught.value.__cause__ is None
 
 
@@ -136,11 +149,14 @@ def test_a_port_where_nothing_listens_fails_at_once(instance: Instance) -> None:
     [
         (
             {"Carrier": StringType()},
-            "column 'Carrier': the key is named 'carrier'.* keys carrier STRING, flight BIGINT",
+            "column 'Carrier': the key is named 'carrier', .* keys carrier STRING, flight BIGINT; an attribute",
         ),
         ({"carier": StringType()}, "column 'carier': no sampled row has it, and it is almost the key 'carrier'"),
         ({"flight": StringType()}, "column 'flight': found type string, table 'flights' has the keys carrier STRING"),
-        ({"remark": LongType()}, "column 'remark': found a str, the schema says bigint"),
+        (
+            {"remark": LongType()},
+            "column 'remark': found string in the row carrier='c00', flight=.*, the schema says bigint",
+        ),
     ],
 )
 def test_names_and_types_are_checked_before_any_task(
@@ -210,6 +226,21 @@ def test_columns_in_no_row_are_named_in_the_log(instance: Instance, caplog: pyte
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
         f"split 0 of table 'flights': none of {ROWS} rows has column 'never', 'nor_this': NULL in every row"
     ]
+
+
+@pytest.mark.parametrize("mode", ["typed", "raw"])
+def test_what_each_task_read_is_told_in_the_log(
+    instance: Instance, caplog: pytest.LogCaptureFixture, mode: str
+) -> None:
+    caplog.set_level(logging.INFO, "ots_tunnel.spark")
+
+    rows(source(instance, mode=mode, splitBytes="1048576"), RAW if mode == "raw" else StructType([*KEY]))
+
+    told = [vars(record) for record in caplog.records if vars(record).get("action") == "scan_read"]
+    assert len(told) > 1
+    assert {each["table"] for each in told} == {"flights"}
+    assert sum(each["rows"] for each in told) == ROWS
+    assert all(each["pages"] and each["bytes"] and each["seconds"] >= 0 for each in told)
 
 
 def test_a_wrong_schema_is_named(instance: Instance) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from ots_tunnel.stream.decide.handing_over import give_away, is_asked_for
+from ots_tunnel.stream.decide.handing_over import give_away, is_asked_for, to_pass_on
 from ots_tunnel.stream.decide.share import share_of
 from ots_tunnel.stream.decide.sightings import Sightings, observe
 from ots_tunnel.stream.decide.taking import is_given, to_steal, to_take
@@ -86,6 +86,8 @@ class Worker:
             if listed is not UNANSWERED:
                 self.sightings = observe(self.sightings, listed, self.now)
                 self.drop_expired()
+                for passed in () if self.java else to_pass_on(self.id, listed, self.held.keys()):
+                    yield from self.apply(passed)
                 taken = 0
                 for lease in self.leases_to_take():
                     sent = self.now

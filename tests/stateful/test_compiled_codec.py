@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -146,19 +147,22 @@ def index_is_usual(row: DecodedRow) -> bool:
 usual = rows.filter(index_is_usual).map(encode)
 
 
-@given(st.lists(st.tuples(usual, st.sampled_from(Action)), max_size=5), st.text("ab_é", max_size=200))
-def test_a_batch_equals_its_reference(changes: list[tuple[bytes, Action]], table: str) -> None:
-    ours = native.encode_batch_write(table, [native.Record(action, wire) for wire, action in changes])
-    reference = encode_batch_write_in_python(table, [PythonRecord(action, wire) for wire, action in changes])
+_requests = st.lists(st.lists(st.tuples(st.sampled_from(Action), usual), max_size=5), max_size=3)
+
+
+@given(_requests, st.text("ab_é", max_size=200))
+def test_batches_equal_their_reference(requests: list[list[tuple[Action, bytes]]], table: str) -> None:
+    ours = native.encode_batch_writes(table, [[native.Record(*change) for change in each] for each in requests])
+    reference = [encode_batch_write_in_python(table, [PythonRecord(*change) for change in each]) for each in requests]
 
     assert ours == reference
 
 
 @given(rows.map(encode) | damaged())
 def test_batch_leaves_unsound_records_to_the_reference(wire: bytes) -> None:
-    ours = native.encode_batch_write("t", [native.Record(Action.PUT, wire)])
+    ours = native.encode_batch_writes("t", [[native.Record(Action.PUT, wire)]])
 
-    assert ours is None or ours == encode_batch_write_in_python("t", [PythonRecord(Action.PUT, wire)])
+    assert ours is None or ours == [encode_batch_write_in_python("t", [PythonRecord(Action.PUT, wire)])]
 
 
 outcomes = st.builds(
@@ -181,3 +185,9 @@ def test_answers_are_all_stored_or_not(answered: list[table_pb2.RowInBatchWriteR
 @given(st.binary(max_size=100), st.integers(0, 255))
 def test_checksum_is_that_of_the_library(data: bytes, crc: int) -> None:
     assert native.crc8(data, crc) == fastcrc.crc8.smbus(data, crc)
+
+
+@given(st.lists(st.binary(max_size=300), max_size=18))
+@example([b"", b"a" * 55, b"b" * 56, b"c" * 63, b"d" * 64, b"e" * 119, b"f" * 120, b"g" * 1000, b"h" * 64])
+def test_bodies_have_the_md5_of_the_library(bodies: list[bytes]) -> None:
+    assert native.md5_of(bodies) == [hashlib.md5(body).digest() for body in bodies]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ots_tunnel.stream.lease.lease import WorkerId
@@ -15,8 +15,9 @@ from tests.stateful.lease_fleet import DURATION, INTERVAL, LATENCY, Fleet, Worke
 SKEW = 0.08
 #: A round: its pause, and a list, a few takes and a steal.
 ROUND = INTERVAL / (1 - SKEW) + 8 * LATENCY
-#: Seconds after which a shard has an owner: lease time and two rounds of a taker.
-OWNED_WITHIN = DURATION / (1 - SKEW) + 2 * ROUND
+#: Seconds after which a shard has an owner: lease time and two rounds of a taker; and one in which a worker passes on
+#: what it owns without holding it, to a worker that has asked for it and may have died since.
+OWNED_WITHIN = DURATION / (1 - SKEW) + 3 * ROUND
 #: Seconds of disruptions, and until nothing moves any more.
 DISRUPTED, SETTLED = 180.0, 900.0
 
@@ -66,6 +67,14 @@ def disturb(fleet: Fleet, disruption: Disruption, clocks: list[tuple[float, floa
     lost=st.sampled_from([0.0, 0.05, 0.3]),
     longest_batch=st.sampled_from([0.0, 5.0, 30.0]),
     disruptions=DISRUPTIONS,
+)
+@example(  # a worker that dies asks for a lease whose owner lets it expire, and no third one is there
+    seed=9952,
+    leases=10,
+    clocks=[(0.0, 1.0), (0.0, 1.0), (0.0, 0.9375), (0.0, 1.0)],
+    lost=0.3,
+    longest_batch=0.0,
+    disruptions=[Disruption(0.0, "crash", 3, 0.0), Disruption(0.0, "crash", 0, 0.0), Disruption(11.0, "crash", 0, 0.0)],
 )
 @settings(max_examples=60)
 @pytest.mark.lasts(60)

@@ -16,4 +16,5 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "replicas": ("replicas:",),
     "scaling": ("scaling:",),
     "sleeping": ("sleeping:",),
+    "leases": ("leases:",),
 }

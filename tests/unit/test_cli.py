@@ -13,10 +13,20 @@ import pytest
 from click.testing import CliRunner
 
 from ots_tunnel.cli import COMMANDS, SUMMARIES, cli, main
-from ots_tunnel.commands.run import write_termination_message
+from ots_tunnel.commands.worker_process.termination_message import write_termination_message
 from ots_tunnel.config import load_config
 from ots_tunnel.console.exit_codes import EXIT_CODES, exit_code
-from ots_tunnel.errors import ConfigError, ConnectionLost, Explained, SinkRejected, WrongTable, WrongTunnel
+from ots_tunnel.errors import (
+    ConfigError,
+    ConnectionLost,
+    Explained,
+    NoStream,
+    SinkRejected,
+    StreamReplaced,
+    WrongLeaseTable,
+    WrongTable,
+    WrongTunnel,
+)
 from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.worker.settings import WorkerSettings
 from tests.support.programs.processes import bare_environment
@@ -124,6 +134,9 @@ def test_an_end_time_without_time_zone_is_refused(document: Path) -> None:
         (service_error("OTSAuthFailed", "Signature mismatch."), 12),
         (service_error("OTSTunnelExpired", "no"), 13),
         (service_error("OTSTunnelServerUnavailable", "OTSTrimmedDataAccess: gone"), 13),
+        (NoStream("orders"), 15),
+        (StreamReplaced("orders", "old", "new"), 16),
+        (WrongLeaseTable("x"), 17),
         (service_error("OTSParameterInvalid", "no such channel"), 3),
         (service_error("OTSTunnelExist", "no"), 3),
         (SinkRejected("OTSInvalidPK", "no"), 4),

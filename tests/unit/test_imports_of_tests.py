@@ -20,7 +20,7 @@ ALLOWED = {
     "chart": {"docs", "operator"},  # the page of its values; the operator runs under its roles
     "operator": {"simulation", "kafka"},  # the model of the API server; the broker behind an object
     "integration": {"docs"},  # the snippets of the pages are run
-    "cluster_scenarios": {"demo", "cluster"},  # the demo's scenario at a small size
+    "cluster_scenarios": {"demo", "cluster"},  # the demo's parts, in small and for longer
     "demo": {"cluster"},  # a program on the local cluster
 }
 

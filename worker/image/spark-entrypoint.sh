@@ -8,9 +8,33 @@ case ${1:-} in
   driver)
     shift
     # client mode: the driver runs in this container
-    exec tini -s -- "$SPARK_HOME/bin/spark-submit" --deploy-mode client \
+    exec tini -s -- "$0" submit --deploy-mode client \
       --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" \
       --conf "spark.executorEnv.SPARK_DRIVER_POD_IP=$SPARK_DRIVER_BIND_ADDRESS" "$@" ;;
+  submit)
+    # SIGTERM goes to the program, a child of the JVM, which stops its query and then ends the JVM. The JVM would end at
+    # once and take the query with it, so it gets the signal only while there is no program yet.
+    shift
+    "$SPARK_HOME/bin/spark-submit" "$@" &
+    jvm=$!
+    end() {
+      asked=yes
+      for process in /proc/[0-9]*; do
+        if grep -qs "^PPid:[[:space:]]*$jvm\$" "$process/status" && grep -qsaF /opt/ots/ "$process/cmdline"; then
+          kill -TERM "${process#/proc/}"
+          return 0 # without a number it would be that of `wait`
+        fi
+      done
+      kill -TERM "$jvm"
+    }
+    trap end TERM
+    asked=yes
+    while [[ -n $asked ]]; do
+      # a signal ends `wait`, and not the JVM
+      asked='' code=0
+      wait "$jvm" || code=$?
+    done
+    exit "$code" ;;
   executor)
     options=()
     for ((i = 0; ; i++)); do

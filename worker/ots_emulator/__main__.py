@@ -14,7 +14,7 @@ from typing import Final
 
 import click
 
-from ots_emulator.durable.datadir import DataError
+from ots_emulator.durable import DataError
 from ots_emulator.emulator import Emulator
 from ots_emulator.eventloop import new_event_loop
 from ots_emulator.refusal import Refusal
@@ -25,6 +25,9 @@ from ots_emulator.snippets import Connection, go_snippet, java_snippet, python_s
 #: Thresholds of the garbage collector. A batch of rows makes thousands of objects, and those of tables stay: with
 #: Python's defaults the collector takes a tenth of the time.
 _COLLECT_AFTER: Final = (20_000, 20, 50)
+
+#: The system takes the lower 16 bits of a greater number.
+_PORT: Final = click.IntRange(0, 65_535)
 
 #: Wrong options, or a directory or port that cannot be used.
 EXIT_USAGE = 2
@@ -48,9 +51,9 @@ def main() -> None:
       ots-emulator serve --port 0 --admin-port 0 -o json"""
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address of the data port.")
-@click.option("--port", default=8300, show_default=True, help="Data port; 0 chooses a free one.")
+@click.option("--port", default=8300, show_default=True, type=_PORT, help="Data port; 0 chooses a free one.")
 @click.option("--admin-host", default=None, help="Address of the admin port.  [default: value of --host]")
-@click.option("--admin-port", default=8301, show_default=True, help="Admin port; 0 chooses a free one.")
+@click.option("--admin-port", default=8301, show_default=True, type=_PORT, help="Admin port; 0 chooses a free one.")
 @click.option("--instance", "names", multiple=True, help="Name of an instance; may be repeated.  [default: demo]")
 @click.option(
     "--access-key",
@@ -118,6 +121,8 @@ def serve(  # noqa: PLR0913 - one parameter per flag
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     pairs = _pairs(keys or ("test-id:test-secret",))
+    if "" in names:
+        raise click.BadParameter("found '', allowed is a name: every client sends one", param_hint="--instance")
     if fsync and data is None:
         raise click.BadParameter("needs --data", param_hint="--fsync")
     warning = warning_of(raise_limit())

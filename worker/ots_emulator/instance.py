@@ -61,7 +61,8 @@ class Instance:
         limit = self.settings.table_operations_per_second
         if limit is None:
             return
-        while self._table_operations and now - self._table_operations[0] >= 1:
+        # They may have happened at a time ahead of a clock that was set back.
+        while self._table_operations and not 0 <= now - self._table_operations[0] < 1:
             self._table_operations.popleft()
         if len(self._table_operations) >= limit:
             raise Refusal("OTSQuotaExhausted", "Too frequent table operations.")
@@ -117,6 +118,12 @@ class Instance:
         table.disable_stream()
         for tunnel in self.tunnels_of(table.name):
             tunnel.expired = tunnel.expired or tunnel.type is not TunnelType.BaseData
+
+    def clock_set_back(self, now: float) -> None:
+        """Let tunnels, clients and transactions wait from now on where their times lie in the future."""
+        self.transactions.clock_set_back(now)
+        for tunnel in self.tunnels.values():
+            tunnel.clock_set_back(now, self.settings.init_delay)
 
     def look_for_expired(self, now: float) -> None:
         """Remove what time has expired from every table, at most once a minute of the service's time."""

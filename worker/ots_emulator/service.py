@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ots_emulator.clock import LATEST, Clock, ManualClock, ShiftedClock
-from ots_emulator.durable.database import Storage
-from ots_emulator.durable.restore import restore
 from ots_emulator.instance import Instance
-from ots_emulator.refusal import Refusal, parameter_invalid
+from ots_emulator.refusal import parameter_invalid
 from ots_emulator.server.application import Application
 from ots_emulator.server.faults import FaultRule, Faults
 from ots_emulator.settings import Settings, changed_settings
 from ots_emulator.tables.keys import Key
 from ots_emulator.tunnels.tunnel import Tunnel
+
+if TYPE_CHECKING:
+    from ots_emulator.durable.database import Storage
 
 
 class Service:
@@ -54,6 +55,9 @@ class Service:
         return f"Service({', '.join(self.instances)}, {self.application.calls} calls)"
 
     def _restored(self, directory: Path) -> Storage:
+        from ots_emulator.durable.database import Storage  # SQLite takes memory, and few emulators store anything
+        from ots_emulator.durable.restore import restore
+
         storage = Storage(directory, fsync=self.settings.fsync)
         try:
             restore(storage, self.instances.values(), self._now_us())
@@ -115,6 +119,8 @@ class Service:
             raise parameter_invalid(f"instance {name!r} exists")
         instance = Instance(name, dict(keys), self.settings)
         if self.storage is not None:
+            from ots_emulator.durable.restore import restore
+
             restore(self.storage, [instance], self._now_us())
         self.instances[name] = instance
 
@@ -158,8 +164,7 @@ class Service:
         else:
             self._shifted.shift += seconds
         for instance in self.instances.values():
-            for tunnel in instance.tunnels.values():
-                tunnel.clock_set_back(self.clock.now(), self.settings.init_delay)
+            instance.clock_set_back(self.clock.now())
         return self.clock.now()
 
     def change_settings(self, **changes: Any) -> Settings:
@@ -230,12 +235,17 @@ class Service:
         """Return a tunnel by id or name.
 
         Raises:
-            Refusal: no such instance or tunnel.
+            Refusal: no such instance or tunnel, or tunnels of several tables have the name.
         """
-        for found in self.instance(instance).tunnels.values():
-            if tunnel in (found.id, found.name):
-                return found
-        raise Refusal("OTSParameterInvalid", f"no tunnel {tunnel!r} in instance {instance!r}")
+        found = [each for each in self.instance(instance).tunnels.values() if tunnel in (each.id, each.name)]
+        if not found:
+            raise parameter_invalid(f"no tunnel {tunnel!r} in instance {instance!r}")
+        if len(found) > 1:
+            ids = ", ".join(f"{each.id} of table {each.table_name!r}" for each in found)
+            raise parameter_invalid(
+                f"tunnel: found {tunnel!r}, the name of {len(found)} tunnels, allowed is an id: {ids}"
+            )
+        return found[0]
 
     def expire_tunnel(self, instance: str, tunnel: str) -> None:
         """Expire a tunnel.

@@ -9,8 +9,6 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
-
 from ots_emulator.refusal import parameter_invalid
 
 
@@ -150,6 +148,8 @@ def changed_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings
     Raises:
         Refusal: names a setting that does not exist, or whose value has another type or is out of its range.
     """
+    from pydantic import TypeAdapter, ValidationError  # takes time and memory, and few emulators are changed
+
     names = [field.name for field in fields(Settings)]
     unknown = sorted(set(changes) - set(names))
     if unknown:

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from ots_tunnel.processor import ChannelProcessor as ChannelProcessor
     from ots_tunnel.processor import SimpleProcessorFactory as SimpleProcessorFactory
     from ots_tunnel.protocol.record import Record as Record
+    from ots_tunnel.stream.processing.processor import InitializationInput as InitializationInput
+    from ots_tunnel.stream.processing.processor import ProcessRecordsInput as ProcessRecordsInput
+    from ots_tunnel.stream.processing.processor import RecordProcessor as RecordProcessor
+    from ots_tunnel.stream.processing.processor import RecordProcessorFactory as RecordProcessorFactory
+    from ots_tunnel.stream.processing.processor import ShutdownInput as ShutdownInput
+    from ots_tunnel.stream.processing.processor import ShutdownReason as ShutdownReason
+    from ots_tunnel.stream.processing.settings import StreamWorkerConfig as StreamWorkerConfig
+    from ots_tunnel.stream.processing.worker import StreamWorker as StreamWorker
     from ots_tunnel.worker.worker import TunnelWorker as TunnelWorker
 
 #: Public name -> module that defines it.
@@ -29,9 +37,17 @@ _HOMES = {
     "ChannelContext": "ots_tunnel.processor",
     "ChannelProcessor": "ots_tunnel.processor",
     "Credentials": "ots_tunnel.model",
+    "InitializationInput": "ots_tunnel.stream.processing.processor",
+    "ProcessRecordsInput": "ots_tunnel.stream.processing.processor",
     "Record": "ots_tunnel.protocol.record",
+    "RecordProcessor": "ots_tunnel.stream.processing.processor",
+    "RecordProcessorFactory": "ots_tunnel.stream.processing.processor",
+    "ShutdownInput": "ots_tunnel.stream.processing.processor",
+    "ShutdownReason": "ots_tunnel.stream.processing.processor",
     "SimpleProcessorFactory": "ots_tunnel.processor",
     "StreamConfig": "ots_tunnel.model",
+    "StreamWorker": "ots_tunnel.stream.processing.worker",
+    "StreamWorkerConfig": "ots_tunnel.stream.processing.settings",
     "SyncTunnelClient": "ots_tunnel.client.tunnel",
     "TunnelClient": "ots_tunnel.client.tunnel",
     "TunnelDaemon": "ots_tunnel.daemon",

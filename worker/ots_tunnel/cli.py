@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "replicate": "ots_tunnel.commands.replicate:replicate",
     "tail": "ots_tunnel.commands.tail:tail",
     "demo": "ots_tunnel.commands.demo:demo",
+    "stream": "ots_tunnel.commands.stream:stream",
     "verify": "ots_tunnel.commands.verify:verify",
 }
 
@@ -40,6 +41,7 @@ SUMMARIES: Mapping[str, str] = {
     "channels": "Show a tunnel's channels.",
     "replicate": "Copy a table: its existing rows, then its changes up to an end time.",
     "tail": "Print changes of a table, or the next records of a tunnel, without consuming them.",
+    "stream": "Follow a table by shards and leases, without a tunnel.",
     "demo": "Copy a changing table in one process, within a minute.",
     "verify": "Compare two tables: every row, cell and version.",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from ots_tunnel.errors import ConfigError
@@ -55,6 +56,7 @@ def check_place(endpoint: str, instance: str) -> None:
         raise ConfigError(f"instance: found {instance!r}, allowed is {INSTANCE_WORDS}")
 
 
+@lru_cache(maxsize=1024)
 def region_of(endpoint: str) -> str:
     """Distinguishes instances of equal name: the region of a vendor's host, or any other host with its port.
 

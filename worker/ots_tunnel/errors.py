@@ -3,12 +3,15 @@
     TunnelError                          retryable: ClassVar[bool]
     |- Explained                         another error, explained for the user
     |- ConfigError                       a bad file, flag or field
+    |    |- WrongLeaseTable              the table of leases is another kind of table, or something else writes to it
+    |    `- QueryRefused                 a query of Spark cannot go on from where it stands
     |- CodecError                        malformed bytes or a wrong checksum
     |- InvalidTransition                 a state machine got an impossible event
     |- TransportError           (retry)  ConnectError, ReadTimeout, ConnectionLost
     |- WrongTunnel                       the document's tunnel id belongs to another tunnel
     |    `- WrongTable                   ... of another table
     |- NoStream                          the stream of a table is switched off
+    |- StreamReplaced                    ... and was switched on again: its shards are other ones
     |- ServiceError                      the service answered with an error code
     |    |- ServerUnavailable   (retry)  busy, throttled, internal
     |    |- ResourceGone                 the client is unknown: connect again with a new one
@@ -24,6 +27,7 @@
     |    `- RowRejected                  the row is the problem, not the call
     |- ProcessorFailed                   a user's callback raised: the channel is opened again from its checkpoint
     |- PossibleGap                       changes may be missing before the next records of a channel
+    |- ReplayDiffers                     the records of a logged batch are not there again
     |- OwnershipLost                     the channel may belong to another client: stop without a checkpoint
     `- SinkError                (retry)  SinkRejected (final: these records are the problem)
          `- WrongDestination             a SinkRejected: the destination has another primary key than the records
@@ -50,6 +54,14 @@ class Explained(TunnelError):
 
 class ConfigError(TunnelError):
     """A file, flag or field is wrong; the text names it, what was found and what is allowed."""
+
+
+class WrongLeaseTable(ConfigError):
+    """The table that is to hold leases is another kind of table, or holds rows that something else has written."""
+
+
+class QueryRefused(ConfigError):
+    """A query of Spark cannot go on from where it stands, whoever tries it again."""
 
 
 class CodecError(TunnelError):
@@ -102,6 +114,28 @@ class NoStream(TunnelError):
 
     def __str__(self) -> str:
         return f"table {self.table!r} has no stream: switch it on with a retention of 1 to 168 hours"
+
+
+class StreamReplaced(TunnelError):
+    """The stream of a table was switched off and on again while it was followed: its shards are other ones.
+
+    Args:
+        table: its name.
+        stream_id: the stream that was followed. found: the present one.
+    """
+
+    def __init__(self, table: str, stream_id: str, found: str) -> None:
+        super().__init__(table, stream_id, found)
+        self.table = table
+        self.stream_id = stream_id
+        self.found = found
+
+    def __str__(self) -> str:
+        return (
+            f"the stream of table {self.table!r} was switched off and on again: found {self.found!r}, followed was "
+            f"{self.stream_id!r}, of which nothing more can be read; changes from between the two are in neither: copy "
+            "the table again, or start again to follow the new one"
+        )
 
 
 class TransportError(TunnelError):
@@ -185,6 +219,10 @@ class ObjectNotExist(ServiceError):
     """The table does not exist; error of the table service."""
 
 
+class LeaseTableNotFound(ObjectNotExist):
+    """The table of leases of a stream's workers does not exist; the message begins with its name."""
+
+
 class ObjectAlreadyExist(ServiceError):
     """The table or tunnel exists already."""
 
@@ -203,7 +241,7 @@ _POSSIBLE_GAP = re.compile(rf"channel (\S+): changes from {_TIME} to {_TIME} may
 
 
 class PossibleGap(TunnelError):
-    """Changes may be missing: they were not read within the stream's retention, and the service went on without them.
+    """Changes may be missing: they were not read while the stream kept them, and the service went on without them.
 
     Args:
         channel_id: the channel whose next records lie behind them.
@@ -222,7 +260,7 @@ class PossibleGap(TunnelError):
         )
         return (
             f"channel {self.channel_id}: changes from {start} to {end} may be missing, because they were not read "
-            "within the stream's retention"
+            "while the stream kept them"
         )
 
     @classmethod
@@ -233,6 +271,26 @@ class PossibleGap(TunnelError):
             return None
         start, end = (datetime.fromisoformat(time).timestamp() for time in found.group(2, 3))
         return cls(found[1], start, end)
+
+
+class ReplayDiffers(TunnelError):
+    """A batch that was planned before cannot be read again as it was.
+
+    Args:
+        channel_id: the channel whose records differ.
+        what: found and expected.
+    """
+
+    def __init__(self, channel_id: str, what: str) -> None:
+        super().__init__(channel_id, what)
+        self.channel_id = channel_id
+        self.what = what
+
+    def __str__(self) -> str:
+        return (
+            f"channel {self.channel_id}: the batch that was planned before cannot be read again: {self.what}; begin "
+            "with a new checkpointLocation, which may repeat records"
+        )
 
 
 class OwnershipLost(TunnelError):

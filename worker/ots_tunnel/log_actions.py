@@ -60,6 +60,13 @@ class LogAction(enum.StrEnum):
         "client_id",
         "error",
     )
+    LEASE_CALL_FAILED = (
+        "lease_call_failed",
+        "A call about shards or leases failed, or a row of the table of leases is none; tried again.",
+        "tunnel_id",
+        "client_id",
+        "error",
+    )
     CLIENT_GONE = (
         "client_gone",
         "The service no longer knows the client; the worker connects again.",
@@ -186,6 +193,22 @@ class LogAction(enum.StrEnum):
         "topic",
     )
     SNAPSHOT_PROGRESS = "snapshot_progress", "Splits of a snapshot are done, or their record could not be written."
+    QUERY_PROGRESS = (
+        "query_progress",
+        "A query of Spark has written a batch, or its progress could not be recorded.",
+        "rows",
+        "error",
+    )
+    ROWS_LEFT_OUT = "rows_left_out", "Rows of a write by Spark were refused and left out.", "table", "rows"
+    SCAN_READ = (
+        "scan_read",
+        "A query of Spark has read every split of a table; through Spark Connect, or in a task, one of them.",
+        "table",
+        "rows",
+        "pages",
+        "bytes",
+        "seconds",
+    )
     COLUMN_NEVER_SEEN = (
         "column_never_seen",
         "Columns of a Spark query are in no row that was read.",

@@ -97,7 +97,7 @@ class Autoscaling(ApiModel):
     max_replicas: Annotated[int, Field(ge=1, le=1000)] = 16
     """Most workers; never more than channels that can be read."""
     target_lag_seconds: Annotated[int, Field(ge=1, le=86_400)] = 60
-    """Lag in seconds up to which workers are not behind."""
+    """Lag in seconds up to which workers are not behind; with the sink files its maxFileSeconds is added."""
     catch_up_seconds: Annotated[int, Field(ge=30, le=86_400)] = 300
     """Seconds in which a lag above the target is to be worked off."""
     target_utilization_percent: Annotated[int, Field(ge=10, le=95)] = 70
@@ -109,12 +109,17 @@ class Autoscaling(ApiModel):
     scale_to_zero: ScaleToZero = ScaleToZero()
     """When no worker runs because nothing is to be read; only with mode Auto."""
 
-    def policy(self, heartbeat_seconds: int) -> Policy:
-        """The policy of the decision (`autoscale.decision`)."""
+    def policy(self, heartbeat_seconds: int, held_seconds: int) -> Policy:
+        """The policy of the decision (`autoscale.decision`).
+
+        Args:
+            heartbeat_seconds: interval of the workers' heartbeats.
+            held_seconds: for which the sink holds records: so late it is by design, with any number of workers.
+        """
         return Policy(
             min_workers=self.min_replicas,
             max_workers=self.max_replicas,
-            target_lag=float(self.target_lag_seconds),
+            target_lag=float(self.target_lag_seconds + held_seconds),
             catch_up=float(self.catch_up_seconds),
             utilization=self.target_utilization_percent / 100,
             up_window=float(self.scale_up.stabilization_seconds),

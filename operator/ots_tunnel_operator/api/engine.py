@@ -43,10 +43,12 @@ class Workers(ApiModel):
     image: Image = ""
     """Image of the worker pods; empty means the image the operator is configured with."""
     heartbeat_interval_seconds: Annotated[int, Field(ge=5, le=300)] = 10
-    """Seconds between two heartbeats of a worker; the service's minimum is 5."""
+    """Seconds between two heartbeats of a worker; the service's minimum is 5. With source.stream, between two renewals
+    of its leases, and between two looks for leases to take."""
     heartbeat_timeout_seconds: Annotated[int, Field(ge=15, le=3600)] = 60
-    """Seconds without a heartbeat after which the service gives a worker's channels to other workers; at least 3 times
-    heartbeatIntervalSeconds."""
+    """Seconds without a heartbeat after which the service gives a worker's channels to other workers. With
+    source.stream, the duration of a lease, which has to be the same in all workers that share the table. At least 3
+    times heartbeatIntervalSeconds."""
     checkpoint_interval_seconds: Annotated[int, Field(ge=1, le=3600)] = 5
     """Shortest time in seconds between two checkpoints of a channel; after a crash, records since the last checkpoint
     are delivered again."""
@@ -71,6 +73,9 @@ class DriverResources(ApiModel):
     """CPU cores of the driver."""
     memory: Memory = "2g"
     """Java heap of the driver in Spark's notation, such as 512m or 2g."""
+    pod_template: PodTemplate = Field(default_factory=dict)
+    """Pod template that is merged over the driver's generated one; containers merge by name, and the driver's container
+    is named `spark-kubernetes-driver`. Empty changes nothing."""
 
 
 class ExecutorResources(ApiModel):
@@ -82,6 +87,9 @@ class ExecutorResources(ApiModel):
     """CPU cores of each executor; it copies one split per core at the same time."""
     memory: Memory = "4g"
     """Java heap of each executor in Spark's notation, such as 512m or 4g."""
+    pod_template: PodTemplate = Field(default_factory=dict)
+    """Pod template that is merged over the executors' generated one; containers merge by name, and the executor's
+    container is named `spark-kubernetes-executor`. Empty changes nothing."""
 
 
 class Spark(ApiModel):

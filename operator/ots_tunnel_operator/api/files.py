@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from ots_tunnel_operator.api.schema import ApiModel, immutable, list_map, rule, rules
-from ots_tunnel_operator.api.source import Credentials, Endpoint
+from ots_tunnel_operator.api.source import CertificateKey, Credentials, Endpoint
 
 #: A folder or a bucket with a prefix, in ASCII without spaces.
 FileUrl = Annotated[
@@ -25,6 +25,11 @@ _STORE_RULES = (
         "files.endpoint, files.region and files.bucketInHost are only for files.url s3://bucket/prefix",
         field=".url",
         found="'found url ' + self.url",
+    ),
+    rule(
+        f"!has(self.caRef) || {_IS_BUCKET} && (!has(self.endpoint) || self.endpoint.startsWith('https:'))",
+        "files.caRef is only for files.url s3://bucket/prefix and a files.endpoint https://host",
+        field=".caRef",
     ),
     # The pattern of the url leaves both to this rule and to the worker's document: an object that was stored with one
     # of them has to stay readable, so that it is told what is wrong.
@@ -53,6 +58,9 @@ class FileStore(ApiModel):
     """Whether the bucket is part of the host name (virtual-hosted style), as OSS requires, or of the path."""
     credentials: Credentials | None = None
     """Credentials that may list, read, write and delete below the prefix; needed for a bucket."""
+    ca_ref: CertificateKey | None = None
+    """Certificate authorities of the store, beside those of the image; workers read a changed Secret without a
+    restart."""
 
     @property
     def is_bucket(self) -> bool:

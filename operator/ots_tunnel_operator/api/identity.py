@@ -8,6 +8,11 @@ from typing import Any, NamedTuple
 from ots_tunnel.endpoint import region_of
 
 
+def name_of_leases(table: object) -> str:
+    """What stands for a tunnel's name where workers share a table of leases; no tunnel can have it."""
+    return f"leases:{table}"
+
+
 class TunnelIdentity(NamedTuple):
     """Location of a tunnel. Of the endpoint only what distinguishes instances counts (`ots_tunnel.endpoint.region_of`),
     so that its scheme, or a vendor's host for the one of the VPC, may change."""
@@ -33,5 +38,6 @@ def identity_of(spec: Mapping[str, Any]) -> TunnelIdentity | None:
     tunnel = source.get("tunnel") or {}
     if tunnel.get("type") == "BaseData" and (spec.get("engine") or {}).get("baseData") == "Spark":
         return None
-    texts = (str(value) for value in (source.get("instance"), source.get("table"), tunnel.get("name")))
+    name = tunnel.get("name") if not source.get("stream") else name_of_leases(source["stream"].get("leaseTable"))
+    texts = (str(value) for value in (source.get("instance"), source.get("table"), name))
     return TunnelIdentity.at(str(source.get("endpoint", "")), *texts)

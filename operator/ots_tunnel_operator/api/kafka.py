@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from ots_tunnel_operator.api.schema import ApiModel, ObjectName, immutable, rule, rules
-from ots_tunnel_operator.api.source import KeyName, SecretKey, SecretReference
+from ots_tunnel_operator.api.source import CertificateKey, SecretReference
 
 #: host:port with a port from 1 to 65535; the host may be an address of IP version 6 in brackets.
 BootstrapServer = Annotated[
@@ -18,13 +18,6 @@ BootstrapServer = Annotated[
         r"([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$",
     ),
 ]
-
-
-class CertificateKey(SecretKey):
-    """One key of a Secret in the object's namespace, with certificates."""
-
-    key: KeyName = "ca.crt"
-    """Key of the Secret; its value holds certificates in PEM form."""
 
 
 class LoginReference(SecretReference):

@@ -22,7 +22,7 @@ from ots_tunnel_operator.api.autoscaling import (
 from ots_tunnel_operator.api.delivery import Delivery, Retry
 from ots_tunnel_operator.api.engine import DriverResources, Engine, ExecutorResources, Spark, Workers
 from ots_tunnel_operator.api.files import FilesSink, FileStore
-from ots_tunnel_operator.api.identity import TunnelIdentity
+from ots_tunnel_operator.api.identity import TunnelIdentity, name_of_leases
 from ots_tunnel_operator.api.schema import ApiModel, Time, immutable, rule, rules
 from ots_tunnel_operator.api.sink import Sink, StdoutSink, TablestoreSink, listed, sink_kind
 from ots_tunnel_operator.api.source import Credentials, SecretReference, Source, StreamWindow, Tunnel, TunnelKind
@@ -92,14 +92,14 @@ __all__ = [
 
 #: CEL over the spec: whether workers (below: Spark) carry any part of the object.
 _WORKERS_USED = (
-    "(self.source.tunnel.type != 'Stream' && self.engine.baseData == 'Workers' || "
+    "(!has(self.source.tunnel) || self.source.tunnel.type != 'Stream' && self.engine.baseData == 'Workers' || "
     "self.source.tunnel.type != 'BaseData' && self.engine.stream == 'Workers')"
 )
 _ENGINE_FOUND = (
     "'it is baseData ' + oldSelf.baseData + ', stream ' + oldSelf.stream + "
     "'; found baseData ' + self.baseData + ', stream ' + self.stream"
 )
-_SPARK_USED = "(self.source.tunnel.type != 'Stream' && self.engine.baseData == 'Spark')"
+_SPARK_USED = "(has(self.source.tunnel) && self.source.tunnel.type != 'Stream' && self.engine.baseData == 'Spark')"
 
 
 #: Sinks that can refuse one record and take the next, as `ots_tunnel.config.sinks` has them; a test compares both.
@@ -113,7 +113,7 @@ class Monitoring(ApiModel):
     pod_monitor: bool | None = None
     """Let the operator make a PodMonitor for the workers of this object, so that Prometheus scrapes them; absent means
     false. Leave it out where one for all objects does (`metrics.podMonitor` of the chart): one Prometheus that follows
-    both counts twice."""
+    both scrapes twice, and warns of samples that it has already."""
     lag_degraded_seconds: Annotated[int, Field(ge=1, le=604_800)] = 900
     """Lag in seconds above which the object is Degraded."""
     retention_warning_percent: Annotated[int, Field(ge=1, le=100)] = 50
@@ -189,16 +189,40 @@ class TunnelSpec(ApiModel):
                 field=".sink.tablestore.table",
             ),
             rule(
-                "self.deletionPolicy != 'Delete' || self.source.tunnel.managementPolicy == 'CreateIfMissing'",
+                "self.deletionPolicy != 'Delete' || !has(self.source.tunnel) || "
+                "self.source.tunnel.managementPolicy == 'CreateIfMissing'",
                 "deletionPolicy Delete needs tunnel.managementPolicy CreateIfMissing: "
                 "only tunnels that the object created are deleted",
                 field=".deletionPolicy",
+            ),
+            rule(
+                "self.deletionPolicy != 'Delete' || !has(self.source.stream)",
+                "deletionPolicy must be Retain with source.stream: the operator deletes no table of leases, which "
+                "other workers may use",
+                field=".deletionPolicy",
+                found="'found ' + self.deletionPolicy",
+            ),
+            rule(
+                "!has(self.source.stream) || self.engine.baseData == 'Workers'",
+                "engine.baseData must be Workers with source.stream, which has changes alone: use source.tunnel of "
+                "type BaseAndStream to copy existing rows",
+                field=".engine.baseData",
+                found="'found ' + self.engine.baseData",
+            ),
+            rule(
+                "!has(self.source.stream) || !has(self.sink.tablestore) || "
+                "self.sink.tablestore.endpoint != self.source.endpoint || "
+                "self.sink.tablestore.instance != self.source.instance || "
+                "self.sink.tablestore.table != self.source.stream.leaseTable",
+                "sink.tablestore.table must not be source.stream.leaseTable of the same instance: "
+                "nothing else may use a table of leases",
+                field=".sink.tablestore.table",
             ),
         )
     )
 
     source: Source
-    """Table to read, and the tunnel through which it is read."""
+    """Table to read, and the tunnel or the stream by which it is read."""
     engine: Annotated[Engine, Field(json_schema_extra=immutable("engine", _ENGINE_FOUND))] = Engine()
     """Engines that copy existing rows and follow changes; immutable."""
     sink: Sink
@@ -226,7 +250,7 @@ class TunnelSpec(ApiModel):
     @property
     def uses_spark(self) -> bool:
         """Whether existing rows are copied by a SparkApplication."""
-        return self.source.tunnel.type != "Stream" and self.engine.base_data == "Spark"
+        return self.source.kind != "Stream" and self.engine.base_data == "Spark"
 
     @property
     def lag_limit_seconds(self) -> int:
@@ -236,7 +260,7 @@ class TunnelSpec(ApiModel):
     @property
     def uses_workers(self) -> bool:
         """Whether worker pods copy existing rows or follow changes."""
-        return self.source.tunnel.type != "BaseData" or self.engine.base_data == "Workers"
+        return self.source.kind != "BaseData" or self.engine.base_data == "Workers"
 
     @property
     def worker_settings(self) -> Workers:
@@ -255,8 +279,11 @@ class TunnelSpec(ApiModel):
 
     @property
     def wire_type(self) -> TunnelKind | None:
-        """Type of the tunnel on the service (docs/architecture.md 3.3); None where no tunnel is needed."""
-        match self.source.tunnel.type, self.uses_spark:
+        """Type of the tunnel on the service (docs/architecture.md 3.3); None where no tunnel is needed.
+
+        A stream that is read without a tunnel takes the place of one of type Stream, its shards that of channels.
+        """
+        match self.source.kind, self.uses_spark:
             case "BaseAndStream", True:
                 return "Stream"
             case "BaseData", True:
@@ -270,7 +297,8 @@ class TunnelSpec(ApiModel):
         if self.wire_type is None:
             return None
         source = self.source
-        return TunnelIdentity.at(source.endpoint, source.instance, source.table, source.tunnel.name)
+        name = source.read_through if source.stream is None else name_of_leases(source.stream.lease_table)
+        return TunnelIdentity.at(source.endpoint, source.instance, source.table, name)
 
 
 class ObjectMeta(ApiModel):
@@ -295,7 +323,8 @@ class TablestoreTunnel(ApiModel):
                 f"metadata.name must not be longer than {MAX_NAME} characters: names of pods are made from it",
             ),
             rule(
-                "self.spec.source.tunnel.type == 'Stream' || self.spec.engine.baseData != 'Spark' || "
+                "!has(self.spec.source.tunnel) || self.spec.source.tunnel.type == 'Stream' || "
+                "self.spec.engine.baseData != 'Spark' || "
                 "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
                 "metadata.name must begin with a letter and hold only small letters, digits and dashes "
                 "where spec.engine.baseData is Spark: the Spark operator refuses other names",

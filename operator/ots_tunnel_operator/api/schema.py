@@ -77,3 +77,7 @@ ObjectName = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[a-z0
 Count = Annotated[int, Field(ge=0, le=2_147_483_647)]
 #: A number of rows or bytes.
 LargeCount = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
+#: A short text.
+Text = Annotated[str, Field(max_length=512)]
+#: Name of a table.
+TableName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from ots_tunnel_operator.api.delivery import Delivery
 from ots_tunnel_operator.api.kafka import KafkaSink
 from ots_tunnel_operator.api.object import TunnelSpec
-from ots_tunnel_operator.api.source import Credentials
+from ots_tunnel_operator.api.source import CertificateKey, Credentials
 
 #: Keys of a Secret with an AccessKey pair; securityToken may be there beside them.
 ACCESS_KEY = ("accessKeyId", "accessKeySecret")
 
 #: Folder of the Secret of the place for dead letters.
 DEAD_LETTERS = "dead-letters"
+#: Folder of the certificate authorities of the sink.
+AUTHORITIES = "sink-ca"
 #: Types of the conditions that are False without a Secret of the sink.
 _AFFECTED = ("CredentialsValid", "SinkReady")
 #: Fields that refer to a Secret by its name.
@@ -75,24 +77,34 @@ def _of_sink(spec: TunnelSpec) -> Iterator[SecretUse]:
     if sink.files is not None and sink.files.is_bucket:
         path = "spec.sink.files.credentials.secretRef"
         yield SecretUse(path, secret_name(sink.files.credentials), ACCESS_KEY, "sink", _AFFECTED)
+        yield from _authorities("spec.sink.files", sink.files.ca_ref)
     if sink.kafka is not None:
         yield from _of_kafka(sink.kafka)
     if sink.http is not None and (key := sink.http.hmac_secret_ref) is not None:
         # the secret of a signature is any bytes
         path = "spec.sink.http.hmacSecretRef"
         yield SecretUse(path, key.name, (key.key,), "sink-hmac", _AFFECTED, is_one_key=True, is_text=False)
+    if sink.http is not None:
+        yield from _authorities("spec.sink.http", sink.http.ca_ref)
 
 
 def _of_delivery(delivery: Delivery) -> Iterator[SecretUse]:
     if delivery.dead_letter is not None and delivery.dead_letter.files.is_bucket:
         path, name = "spec.delivery.deadLetter.files.credentials.secretRef", delivery.dead_letter.files.credentials
         yield SecretUse(path, secret_name(name), ACCESS_KEY, DEAD_LETTERS, ("CredentialsValid",))
+        where, found = "spec.delivery.deadLetter.files", delivery.dead_letter.files.ca_ref
+        yield from _authorities(where, found, f"{DEAD_LETTERS}-ca", ("CredentialsValid",))
 
 
 def _of_kafka(kafka: KafkaSink) -> Iterator[SecretUse]:
     if kafka.sasl is not None:
         path = "spec.sink.kafka.sasl.secretRef"
         yield SecretUse(path, kafka.sasl.secret_ref.name, ("username", "password"), "sink", _AFFECTED)
-    if kafka.ca_ref is not None:
-        path, key = "spec.sink.kafka.caRef", kafka.ca_ref.key
-        yield SecretUse(path, kafka.ca_ref.name, (key,), "sink-ca", _AFFECTED, is_one_key=True)
+    yield from _authorities("spec.sink.kafka", kafka.ca_ref)
+
+
+def _authorities(
+    path: str, key: CertificateKey | None, folder: str = AUTHORITIES, conditions: tuple[str, ...] = _AFFECTED
+) -> Iterator[SecretUse]:
+    if key is not None:
+        yield SecretUse(f"{path}.caRef", key.name, (key.key,), folder, conditions, is_one_key=True)

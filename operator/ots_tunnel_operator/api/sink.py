@@ -8,8 +8,8 @@ from pydantic import ConfigDict, Field
 
 from ots_tunnel_operator.api.files import FilesSink
 from ots_tunnel_operator.api.kafka import KafkaSink
-from ots_tunnel_operator.api.schema import ApiModel, immutable, rule, rules
-from ots_tunnel_operator.api.source import Credentials, Endpoint, InstanceName, TableName
+from ots_tunnel_operator.api.schema import ApiModel, TableName, immutable, rule, rules
+from ots_tunnel_operator.api.source import Credentials, Endpoint, InstanceName
 from ots_tunnel_operator.api.webhook import HttpSink
 
 

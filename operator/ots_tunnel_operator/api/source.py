@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, cast
+from datetime import datetime
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from ots_tunnel.endpoint import ENDPOINT, ENDPOINT_WORDS, MAX_ENDPOINT, is_endpoint
-from ots_tunnel_operator.api.schema import ApiModel, ObjectName, Time, cel_text, immutable, rule, rules
+from ots_tunnel_operator.api.moments import EndTime, StartTime
+from ots_tunnel_operator.api.schema import ApiModel, ObjectName, TableName, cel_text, immutable, rule, rules
+from ots_tunnel_operator.api.shards import LeasedStream
 
 TunnelKind = Literal["BaseData", "Stream", "BaseAndStream"]
 
@@ -19,38 +20,6 @@ def _endpoint(text: str) -> str:
         raise ValueError(f"allowed is {ENDPOINT_WORDS}")
     return text
 
-
-#: The last second that the service can count, in nanoseconds since 1970 of 64 bits: no change is ever later.
-LATEST = datetime(2262, 4, 11, 23, 47, 16, tzinfo=UTC)
-_REST = r"-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
-#: A date, a time of day and a zone. A start of 1970 would be 0 on the wire, which means unset. The format date-time of
-#: the API server alone admits what the model cannot read.
-START = f"(197[1-9]|19[89][0-9]|2[01][0-9]{{2}}){_REST}"
-START_WORDS = "a time such as 2026-01-31T12:00:00Z in the years 1971 to 2199"
-#: What the API server takes as an end. The field is immutable, so the model reads what once was taken, too: any year,
-#: also 9999 for "never", and letters of lower case.
-END = f"(197[1-9]|19[89][0-9]|[2-9][0-9]{{3}}){_REST}"
-#: The first moment that the service can tell from no end.
-EARLIEST = datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=UTC)
-
-
-def _start(value: object, read: ValidatorFunctionWrapHandler) -> datetime:
-    """The start; decimals beyond microseconds are cut off: a little earlier, so that no change is left out."""
-    if isinstance(value, str) and not re.fullmatch(START, value, re.IGNORECASE):
-        raise ValueError(f"allowed is {START_WORDS}")
-    return cast(datetime, read(value))
-
-
-def _end(value: object, read: ValidatorFunctionWrapHandler) -> datetime:
-    """The end; decimals beyond microseconds are rounded up: a little later, so that no change is left out."""
-    moment = max(EARLIEST, min(cast(datetime, read(value)), LATEST))
-    has_more = isinstance(value, str) and re.search(r"[.][0-9]{6}0*[1-9]", value)
-    return moment + timedelta(microseconds=1) if has_more and moment < LATEST else moment
-
-
-#: Points of a stream.
-StartTime = Annotated[Time, WrapValidator(_start), Field(json_schema_extra={"pattern": f"^{START}$"})]
-EndTime = Annotated[Time, WrapValidator(_end), Field(json_schema_extra={"pattern": f"^{END}$"})]
 
 #: The API server and the model check one expression; the message does not repeat a password.
 Endpoint = Annotated[
@@ -71,7 +40,6 @@ Endpoint = Annotated[
     ),
 ]
 InstanceName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$")]
-TableName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class SecretReference(ApiModel):
@@ -92,6 +60,13 @@ class SecretKey(ApiModel):
     """Name of the Secret."""
     key: KeyName
     """Key of the Secret."""
+
+
+class CertificateKey(SecretKey):
+    """One key of a Secret in the object's namespace, with certificates."""
+
+    key: KeyName = "ca.crt"
+    """Key of the Secret; its value holds certificates in PEM form."""
 
 
 class Credentials(ApiModel):
@@ -193,7 +168,28 @@ class RateLimit(ApiModel):
 
 
 class Source(ApiModel):
-    """The source table and the tunnel through which it is read."""
+    """The source table, and the tunnel or the stream by which it is read."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "has(self.tunnel) != has(self.stream)",
+                "source: exactly one member is needed: tunnel or stream",
+                found="(has(self.tunnel) ? 'found both' : 'found none of them')",
+            ),
+            rule(
+                "has(self.tunnel) == has(oldSelf.tunnel) && has(self.stream) == has(oldSelf.stream)",
+                "source.tunnel and source.stream cannot replace each other, because neither tells how far the "
+                "other was read: create another object instead",
+                found="(has(oldSelf.tunnel) ? 'it is tunnel' : 'it is stream')",
+            ),
+            rule(
+                "!has(self.stream) || self.stream.leaseTable != self.table",
+                "source.stream.leaseTable must not be source.table: nothing else may use a table of leases",
+                field=".stream.leaseTable",
+            ),
+        )
+    )
 
     endpoint: Endpoint
     """Endpoint of the source instance, http(s)://host[:port] without user name, path and query, such as
@@ -203,8 +199,79 @@ class Source(ApiModel):
     table: Annotated[TableName, Field(json_schema_extra=immutable("source.table"))]
     """Name of the source table; immutable."""
     credentials: Credentials
-    """Credentials that may read the table and use its tunnels."""
-    tunnel: Tunnel
-    """Tunnel through which the table is read."""
+    """Credentials that may read the table and use its tunnels; with stream, also create and write the table of
+    leases."""
+    tunnel: Tunnel | None = None
+    """Tunnel through which the table is read; exactly one of tunnel and stream is given."""
+    stream: LeasedStream | None = None
+    """In place of a tunnel, the table's stream: changes alone, read by workers that share its shards through a table of
+    leases."""
     rate_limit: RateLimit | None = None
     """Limit of each worker's reads; absent means none. With more workers, the object reads more."""
+
+    @model_validator(mode="after")
+    def _has_one(self) -> Self:
+        if (self.tunnel is None) == (self.stream is None):
+            found = "none of them" if self.tunnel is None else "both"
+            raise ValueError(f"found {found}, allowed is exactly one of tunnel and stream")
+        return self
+
+    @property
+    def kind(self) -> TunnelKind:
+        """Which records are read; a stream has changes alone."""
+        return "Stream" if self.tunnel is None else self.tunnel.type
+
+    @property
+    def read_through(self) -> str:
+        """Name of the tunnel, or of the table of leases in its place."""
+        return self.a_tunnel.name if self.stream is None else self.stream.lease_table
+
+    @property
+    def words(self) -> str:
+        """The tunnel, or the table of leases in its place, in words."""
+        return f"{'tunnel' if self.stream is None else 'table of leases'} {self.read_through!r}"
+
+    @property
+    def field(self) -> str:
+        """What messages call the tunnel, or the table of leases: the field and its value."""
+        name = "spec.source.stream.leaseTable" if self.tunnel is None else "spec.source.tunnel.name"
+        return f"{name} {self.read_through!r}"
+
+    @property
+    def a_tunnel(self) -> Tunnel:
+        """The tunnel.
+
+        Raises:
+            LookupError: the source has none; the caller has to ask first.
+        """
+        if self.tunnel is None:
+            raise LookupError("spec.source.tunnel: found none, the object reads a stream")
+        return self.tunnel
+
+    @property
+    def window(self) -> StreamWindow | None:
+        """The part of the stream that the tunnel delivers; None is all of it, and that of a stream without a tunnel."""
+        return None if self.tunnel is None else self.tunnel.stream
+
+    @property
+    def part(self) -> str:
+        """What messages call a part of the source that one worker reads at a time."""
+        return "channel" if self.stream is None else "shard"
+
+    @property
+    def end_time(self) -> datetime | None:
+        """Time of the last change to deliver; None is without end."""
+        if self.stream is not None:
+            return self.stream.end_time
+        return None if self.window is None else self.window.end_time
+
+    @property
+    def gap_field(self) -> str:
+        """The field that decides about possible gaps."""
+        return f"spec.source.{'stream' if self.tunnel is None else 'tunnel'}.onPossibleGap"
+
+    @property
+    def goes_on_behind_gaps(self) -> bool:
+        """Whether that field is Continue."""
+        decides = self.tunnel or self.stream
+        return decides is not None and decides.on_possible_gap == "Continue"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from ots_tunnel.endpoint import ENDPOINT
-from ots_tunnel_operator.api.schema import ApiModel, cel_text, rules
-from ots_tunnel_operator.api.source import KeyName, SecretKey
+from ots_tunnel_operator.api.schema import ApiModel, cel_text, rule, rules
+from ots_tunnel_operator.api.source import CertificateKey, KeyName, SecretKey
 
 #: An endpoint with a path and a query, in ASCII without spaces and without a fragment, which would never be sent.
 WEB_URL = ENDPOINT.removesuffix("/?$") + r'([/?][!"$-~]*)?$'
@@ -52,12 +52,25 @@ class SigningKey(SecretKey):
 class HttpSink(ApiModel):
     """A web service that accepts batches of CloudEvents."""
 
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "!has(self.caRef) || self.url.startsWith('https:')",
+                "http.caRef is only for http.url https://host/path",
+                field=".caRef",
+            )
+        )
+    )
+
     url: WebUrl
     """Address to which batches are posted, http(s)://host[:port]/path without a user name. A change restarts the
     workers one by one."""
     hmac_secret_ref: SigningKey | None = None
     """Secret that signs every request (Standard Webhooks); workers read a changed Secret without a restart. Absent
     means no signature."""
+    ca_ref: CertificateKey | None = None
+    """Certificate authorities of the service, beside those of the image; workers read a changed Secret without a
+    restart."""
     timeout_seconds: Annotated[int, Field(ge=1, le=300)] = 30
     """Seconds that a request may take, but never more than a third of the difference of
     workers.heartbeatTimeoutSeconds and workers.heartbeatIntervalSeconds."""

@@ -42,22 +42,22 @@ def find_adoption_problem(world: World, snapshot: Snapshot) -> Problem | None:
     if spec.sink.tablestore is not None and (behind := _behind(world)):
         return Problem(
             Reason.DESTINATION_BEHIND_TUNNEL,
-            f"spec.sink.tablestore.table {spec.sink.tablestore.table!r} {behind}, but tunnel "
-            f"{spec.source.tunnel.name!r} was consumed before, so the copy would have holes: "
+            f"spec.sink.tablestore.table {spec.sink.tablestore.table!r} {behind}, but "
+            f"{spec.source.words} was consumed before, so the copy would have holes: "
             f"{world.resource.start_over()}",
             ("SinkReady",),
         )
     if world.resource.uses_spark and not snapshot.is_complete:
-        if spec.source.tunnel.management_policy == "UseExisting":
+        if spec.source.a_tunnel.management_policy == "UseExisting":
             return Problem(
                 Reason.SNAPSHOT_IMPOSSIBLE,
-                f"spec.engine.baseData Spark: tunnel {spec.source.tunnel.name!r} was consumed before, and a snapshot "
+                f"spec.engine.baseData Spark: tunnel {spec.source.read_through!r} was consumed before, and a snapshot "
                 f"after that would bring deleted rows back: use a new tunnel, or {world.resource.start_over()}",
                 ("TunnelReady",),
             )
         return Problem(
             Reason.SNAPSHOT_UNKNOWN,
-            f"spec.engine.baseData Spark: tunnel {spec.source.tunnel.name!r} was consumed before and no completed "
+            f"spec.engine.baseData Spark: tunnel {spec.source.read_through!r} was consumed before and no completed "
             f"snapshot of it is recorded, so rows may be missing: {world.resource.start_over()}",
             ("TunnelReady",),
         )
@@ -87,7 +87,7 @@ def _lost_base(world: World) -> Problem | None:
     The tunnel need not have moved: nothing will ever copy these rows again.
     """
     resource, sink = world.resource, world.resource.spec.sink.tablestore
-    if not resource.is_without_base or resource.spec.source.tunnel.type == "Stream" or sink is None:
+    if not resource.is_without_base or resource.spec.source.kind == "Stream" or sink is None:
         return None
     if not (behind := _behind(world)):
         return None

@@ -13,6 +13,7 @@ from ots_tunnel_operator.assess.kept_reports import shown
 from ots_tunnel_operator.assess.lag import Lag, measure
 from ots_tunnel_operator.assess.preflight import find_problem, find_verdict
 from ots_tunnel_operator.assess.read_mark import ReadMark, read_mark
+from ots_tunnel_operator.assess.scaling.peeking import is_paused, is_read_to_its_end
 from ots_tunnel_operator.assess.scaling.scaling import Scaling, assess_scaling, stopped_by
 from ots_tunnel_operator.assess.snapshot import Snapshot, assess_snapshot
 from ots_tunnel_operator.assess.worker_pods.trouble import find_trouble
@@ -76,10 +77,20 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     completed, done = is_completed(world), was_completed(world)
     scaling = assess_scaling(world, answered, stopped_by(world, problem, snapshot, completed=completed or done))
     lag = None if description is None else measure(description, seen.pods, world.now, world.peeks)
-    used, ahead = retention_used(world, lag), retention_ahead(world, lag, snapshot, eta)
-    if scaling.is_asleep:
+    # the next worker counts the retention from the consume points, whatever a look without a client has found; of a
+    # stream without a tunnel from the checkpoints, where the look has read
+    has_stood = is_paused(world) and world.resource.spec.source.stream is None
+    points = measure(description, seen.pods, world.now) if description is not None and has_stood else lag
+    used, ahead = retention_used(world, points), retention_ahead(world, points, snapshot, eta)
+    if completed or done:
+        # what comes behind the end is wanted by nobody, and the consume points stand still before it
+        lag = used = ahead = None
+    elif scaling.is_asleep:
         # consume points stand still, whatever is written: how late the sink is, nobody knows to the second
         lag = used = ahead = None
+    elif is_paused(world) and is_read_to_its_end(world):
+        # nothing waits, so it is not late, however old its consume points are
+        lag = None
     return Assessment(
         problem=problem,
         snapshot=snapshot,

@@ -102,8 +102,8 @@ def was_completed(world: World) -> bool:
 
 def end_time(world: World) -> float:
     """The end time, seconds since 1970; infinite without one."""
-    window = world.resource.spec.source.tunnel.stream
-    return math.inf if window is None or window.end_time is None else window.end_time.timestamp()
+    end = world.resource.spec.source.end_time
+    return math.inf if end is None else end.timestamp()
 
 
 def end_has_passed(world: World) -> bool:

@@ -22,6 +22,7 @@ from typing import Any
 
 from ots_tunnel.endpoint import region_of
 from ots_tunnel.model import TunnelInfo
+from ots_tunnel_operator.api.source import Source
 from ots_tunnel_operator.assess.lag import NANOSECONDS
 from ots_tunnel_operator.times import exact_timestamp, parse_time, timestamp
 from ots_tunnel_operator.world.absence import Missing
@@ -60,6 +61,17 @@ def tunnel_record(info: TunnelInfo, recorded: Mapping[str, Any], endpoint: str) 
         "createdByOperator": recorded.get("createdByOperator", intended),
         "createdTime": timestamp(created),
         "expired": info.expired,
+    }
+
+
+def stream_record(stream_id: str, source: Source) -> dict[str, Any]:
+    """The fields of status.tunnel for a stream that is read without one; it has no stage, and nothing created it."""
+    return {
+        "id": stream_id,
+        "endpoint": source.endpoint,
+        "type": "Stream",
+        "leaseTable": source.read_through,
+        "createdByOperator": False,
     }
 
 

@@ -44,14 +44,17 @@ def find_degradation(world: World, snapshot: Snapshot, lag: Lag | None, retentio
 
 def _foreign_client(world: World) -> Problem | None:
     """Foreign clients, seen in two polls at least one heartbeat timeout apart (docs/architecture.md 3.7)."""
-    timeout = world.resource.spec.worker_settings.heartbeat_timeout_seconds
+    source, timeout = world.resource.spec.source, world.resource.spec.worker_settings.heartbeat_timeout_seconds
     ids = sorted(client for client, since in world.foreign_since.items() if world.now - since >= timeout)
     if not ids:
         return None
+    remedy = "stop them, or give this object a tunnel of its own"
+    if source.stream is not None:
+        remedy = "stop them once this object is to read every shard, or give it a table of leases of its own"
     return Problem(
         Reason.FOREIGN_CLIENT,
-        f"spec.source.tunnel.name {world.resource.spec.source.tunnel.name!r}: clients that are no workers of this "
-        f"object consume it too ({', '.join(ids[:SHOWN_CLIENTS])}): stop them, or give this object a tunnel of its own",
+        f"{source.field}: clients that are no workers of this "
+        f"object consume it too ({', '.join(ids[:SHOWN_CLIENTS])}): {remedy}",
     )
 
 
@@ -63,7 +66,8 @@ def _channel_error(world: World) -> Problem | None:
         if error:
             return Problem(
                 Reason.CHANNEL_ERRORS,
-                f"pod {pod.name}: {shortened(error)}: see its log; nothing is dropped, the channel resumes when it can",
+                f"pod {pod.name}: {shortened(error)}: see its log; nothing is dropped, the "
+                f"{world.resource.spec.source.part} resumes when it can",
             )
     return None
 
@@ -94,13 +98,22 @@ def _retention_at_risk(world: World, used: int | None) -> Problem | None:
     limit = world.resource.spec.monitoring.retention_warning_percent
     if used is None or used < limit:
         return None
+    more = "add workers or executors, find out what slows the sink, or extend the stream's retention"
     return Problem(
         Reason.RETENTION_AT_RISK,
         f"changes not consumed yet use, or will use when existing rows are copied, at least "
         f"spec.monitoring.retentionWarningPercent {limit} of the time for which table "
-        f"{world.resource.spec.source.table!r} keeps its stream; beyond 100 percent changes are lost: add workers or "
-        f"executors, find out what slows the sink, or extend the stream's retention",
+        f"{world.resource.spec.source.table!r} keeps its stream; beyond 100 percent changes are lost: "
+        f"{_nothing_runs(world) or more}",
     )
+
+
+def _nothing_runs(world: World) -> str:
+    """What to do where nothing consumes because the spec says so; empty where it does not."""
+    spec = world.resource.spec
+    if spec.suspend:
+        return "spec.suspend is true, so that nothing is consumed: set it to false"
+    return "" if spec.replicas else "spec.replicas is 0, so that nothing is consumed: set it to 1 or more"
 
 
 def _high_lag(world: World, lag: Lag | None) -> Problem | None:
@@ -110,8 +123,6 @@ def _high_lag(world: World, lag: Lag | None) -> Problem | None:
         return None
     held = f" and spec.sink.files.maxFileSeconds {spec.sink.holds_seconds}" if spec.sink.holds_seconds else ""
     limit = f"spec.monitoring.lagDegradedSeconds {spec.monitoring.lag_degraded_seconds}{held}"
-    return Problem(
-        Reason.LAG_HIGH,
-        f"the slowest channel is more than {limit} behind: add workers up to the "
-        f"number of channels, or find out what slows the sink",
-    )
+    part = spec.source.part
+    more = f"add workers up to the number of {part}s, or find out what slows the sink"
+    return Problem(Reason.LAG_HIGH, f"the slowest {part} is more than {limit} behind: {_nothing_runs(world) or more}")

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from ots_tunnel.model import ChannelStatus
+from ots_tunnel_operator import names
+from ots_tunnel_operator.assess.lag import orphaned
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.spark_state import AppState
+from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World
+
+#: States of a channel that a client has.
+HOLDING = (ChannelStatus.OPEN, ChannelStatus.CLOSING)
+#: What to know about a client without a pod, for messages.
+GONE = (
+    "its node may be lost, and its process run on; the service frees the channels once the client has been silent for "
+    "workers.heartbeatTimeoutSeconds"
+)
 
 
 def draining(world: World, snapshot: Snapshot) -> str:
@@ -19,6 +31,8 @@ def draining(world: World, snapshot: Snapshot) -> str:
         found.append("workers are draining")
     elif is_deployed(world):
         found.append("the workers' Deployment is not at 0 yet")
+    elif client := client_without_pod(world):
+        found.append(f"client {client!r} holds channels although its pod is gone: {GONE}")
     application = snapshot.application
     runs = application is not None and not (application.state.terminal or application.state is AppState.SUSPENDED)
     if (runs and snapshot.state is not SnapshotState.OPERATOR_MISSING) or any(
@@ -26,6 +40,22 @@ def draining(world: World, snapshot: Snapshot) -> str:
     ):
         found.append("the snapshot's SparkApplication is stopping")
     return " and ".join(found)
+
+
+def client_without_pod(world: World) -> str:
+    """A client of the object's workers that holds a channel although no pod is left; empty without one.
+
+    A pod that is deleted by force, or with its node, is gone from the API server, and its process may run on. The
+    service knows better: it frees the channels of a client that is silent for the heartbeat timeout. Where the tunnel
+    could not be read nothing is known.
+    """
+    if any(pod.is_alive for pod in world.pods) or not isinstance(world.tunnel, Tunnel):
+        return ""
+    if world.tunnel.description.tunnel.tunnel_id != world.resource.recorded_tunnel.get("id"):
+        # whoever reads the one that only has the name, no worker of this object does
+        return ""
+    held = orphaned(world.tunnel.description, (), names.client_tag_prefix(world.resource.uid))
+    return min((str(channel.client_id) for channel in held if channel.status in HOLDING), default="")
 
 
 def is_deployed(world: World) -> bool:

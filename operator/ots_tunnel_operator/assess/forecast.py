@@ -101,6 +101,9 @@ def _waiting(world: World) -> float | None:
     """Seconds since T0 while nothing of the stream is consumed; None afterwards, or where it is unknown."""
     if world.resource.wire_type in (None, "BaseData") or not isinstance(world.tunnel, Tunnel):
         return None
+    if world.resource.spec.source.stream is not None:
+        # when the stream was enabled says nothing about what waits in it
+        return None
     stream = [item for item in world.tunnel.description.channels if item.channel_type == ChannelType.STREAM]
     if any(item.consume_point_ns or item.rows or item.status is ChannelStatus.TERMINATED for item in stream):
         return None

@@ -8,6 +8,8 @@ changes that are gone, without an error (docs/architecture.md 3.8). Two parties 
     the worker     compares each page with what it consumed before; it reports a gap in /channels, or ends with one
     the operator   compares in every look until when a channel was consumed with what the stream keeps
 
+A stream without a tunnel has no consume points; there `assess.shards.trimmed` finds what is gone.
+
 The operator's finding is the weaker one: the log may still hold what is older than the retention, and the consume point
 of an idle table may stand still. It holds while it is seen, and stops no worker, since a worker that reads on refutes
 it. A worker's finding is recorded for good. While it is not accepted, workers are stopped: they could only find it
@@ -27,7 +29,7 @@ one status write an hour.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,6 +38,7 @@ from ots_tunnel.protocol.possible_gap import ended_channels, read_until, within_
 from ots_tunnel_operator.assess.completion import end_time, is_completed
 from ots_tunnel_operator.assess.lag import HELD, is_initialised
 from ots_tunnel_operator.assess.read_mark import ReadMark
+from ots_tunnel_operator.assess.shards.trimmed import trimmed
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import parse_time, timestamp
 from ots_tunnel_operator.world.pod import Pod
@@ -74,14 +77,14 @@ def find_gaps(world: World, mark: ReadMark | None) -> tuple[Gap, ...]:
     """
     recorded = {gap.key: gap for gap in _recorded(world.resource.status)}
     found = {key: gap for key, gap in recorded.items() if gap.by_worker or not isinstance(world.tunnel, Tunnel)}
-    for gap in (*_of_workers(world.pods), *_from_outside(world, mark)):
+    for gap in (*_of_workers(world.pods), *_from_outside(world, mark), *_of_shards(world, found.values())):
         known = found.get(gap.key)
         before = known or recorded.get(gap.key)
         if known is not None and known.by_worker and not gap.by_worker:
             continue  # the worker has looked more closely
         end = max(gap.end, known.end) if known is not None and known.by_worker else gap.end
         found[gap.key] = replace(gap, end=end, accepted=before is not None and before.accepted)
-    accepts = world.resource.spec.source.tunnel.on_possible_gap == "Continue"
+    accepts = world.resource.spec.source.goes_on_behind_gaps
     gaps = (replace(gap, accepted=gap.accepted or accepts) for gap in found.values())
     return tuple(sorted(gaps, key=lambda gap: (gap.accepted, not gap.by_worker, gap.start, gap.channel)))
 
@@ -96,12 +99,12 @@ def gap_problem(gaps: Sequence[Gap], resource: Resource) -> Problem | None:
     gap = next(iter(gaps), None)
     if gap is None or gap.accepted:
         return None
-    table = resource.spec.source.table
+    source = resource.spec.source
     return Problem(
         Reason.POSSIBLE_GAP,
-        f"spec.source.tunnel.onPossibleGap 'Stop': changes of channel {gap.channel} from {timestamp(gap.start)} to "
-        f"{timestamp(gap.end)} may be missing, because they were not read while table {table!r} kept its stream: to "
-        f"go on without them, use onPossibleGap Continue; {resource.start_over()}",
+        f"{source.gap_field} 'Stop': changes of {source.part} {gap.channel} from {timestamp(gap.start)} to "
+        f"{timestamp(gap.end)} may be missing, because they were not read while table {source.table!r} kept its "
+        f"stream: to go on without them, use onPossibleGap Continue; {resource.start_over()}",
         stops=gap.by_worker,
     )
 
@@ -135,6 +138,18 @@ def _of_workers(pods: Iterable[Pod]) -> Iterable[Gap]:
             yield Gap(gap.channel_id, gap.start, gap.end, by_worker=True)
 
 
+def _of_shards(world: World, known: Collection[Gap]) -> Iterable[Gap]:
+    if is_completed(world):
+        return
+    told = {gap.channel for gap in (*known, *_of_workers(world.pods)) if gap.by_worker}
+    for shard, start, end in trimmed(world, told):
+        yield Gap(shard, start, _rounded_up(end), by_worker=False)
+
+
+def _rounded_up(end: float) -> float:
+    return math.ceil(end / _ROUNDED_TO) * _ROUNDED_TO
+
+
 def _from_outside(world: World, mark: ReadMark | None) -> Iterable[Gap]:
     kept = _kept_since(world)
     if kept is None or not isinstance(world.tunnel, Tunnel) or is_completed(world):
@@ -153,13 +168,15 @@ def _from_outside(world: World, mark: ReadMark | None) -> Iterable[Gap]:
         enabled = start if start is not None and channel.consume_point_ns else 0.0
         end = min(max(kept, enabled), end_time(world))
         if until is not None and until < end:
-            yield Gap(channel.channel_id, until, math.ceil(end / _ROUNDED_TO) * _ROUNDED_TO, by_worker=False)
+            yield Gap(channel.channel_id, until, _rounded_up(end), by_worker=False)
 
 
 def _kept_since(world: World) -> float | None:
     """Time since which the stream has every change, by the service's clock; None is unknown."""
     if not isinstance(world.tunnel, Tunnel) or not is_initialised(world.tunnel.description):
         return None
+    if world.resource.spec.source.stream is not None:
+        return None  # until when a shard was read, only its worker knows, whoever runs it
     table = world.source if isinstance(world.source, Table) else None
     now = world.tunnel.description.service_time
     if table is None or not table.stream_retention_seconds or now is None:

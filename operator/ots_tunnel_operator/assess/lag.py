@@ -173,7 +173,9 @@ def measure(
     reports = reported_channels(pods)
     silent = tuple(pod.name for pod in pods if pod.is_alive and (pod.report is None or pod.kept is not None))
     hidden = frozenset(
-        channel.channel_id for channel in consumable(description) if _is_held_by(channel, silent, reports)
+        channel.channel_id
+        for channel in consumable(description)
+        if _is_held_by(channel, silent, reports) and not _is_bounded(channel, peeks)
     )
     channels = tuple(
         ChannelLag(channel, None, None, None, None)
@@ -210,6 +212,12 @@ def _slowest(channels: Sequence[ChannelLag]) -> int | None:
 def _is_held_by(channel: ChannelInfo, silent: Sequence[str], reports: Mapping[str, tuple[str, WorkerChannel]]) -> bool:
     """Whether a channel belongs to a pod that cannot be asked: a client id contains the name of its pod."""
     return channel.channel_id not in reports and any(name in str(channel.client_id or "") for name in silent)
+
+
+def _is_bounded(channel: ChannelInfo, peeks: Mapping[str, Peek] | None) -> bool:
+    """Whether a read at the checkpoint of its lease tells how late a shard is, whoever reads it."""
+    peek = (peeks or {}).get(channel.channel_id)
+    return peek is not None and peek.is_of_lease and peek.empty is not None
 
 
 def _measure_channel(

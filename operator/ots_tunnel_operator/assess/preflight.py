@@ -13,6 +13,7 @@ from ots_tunnel.tables.compatibility import check_destination
 from ots_tunnel_operator.assess.adoption import find_adoption_problem, is_of_destination, spec_mismatch
 from ots_tunnel_operator.assess.creation import is_replaced, of_recorded
 from ots_tunnel_operator.assess.gaps import Gap, gap_problem
+from ots_tunnel_operator.assess.shards.problems import find_faulty_leases, find_lost_stream, leases_in_use
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.assess.verdict import LASTING, may_last, recorded_verdict
 from ots_tunnel_operator.assess.worker_pods.final_end import attempt, find_final_end
@@ -70,14 +71,17 @@ def _problems(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Iterable
 
 
 def _tunnel_in_use(world: World) -> Problem | None:
+    if world.resource.spec.source.stream is not None:
+        return leases_in_use(world)
     if world.elder is None or world.resource.wire_type is None:
         return None
     source = world.resource.spec.source
     return Problem(
         Reason.TUNNEL_IN_USE,
-        f"spec.source.tunnel.name {source.tunnel.name!r}: the elder object "
+        f"{source.field}: the elder object "
         f"{world.elder.namespace}/{world.elder.name} consumes this tunnel: create another object with another "
-        f"tunnel name instead, or delete the elder object: then this one takes over",
+        f"tunnel name instead, or delete the elder object with deletionPolicy Retain: then this one takes over "
+        f"(with Delete the tunnel would go with it)",
         ("TunnelReady",),
     )
 
@@ -111,11 +115,13 @@ def _tunnel_gone(world: World) -> Problem | None:
 
     While a reset is under way it is to go, and no problem.
     """
+    if world.resource.spec.source.stream is not None:
+        return find_lost_stream(world)
     if running(world.resource.status) is not None:
         return None
     spec = world.resource.spec
     recorded = world.resource.recorded_tunnel.get("id")
-    field = f"spec.source.tunnel.name {spec.source.tunnel.name!r}"
+    field = spec.source.field
     is_missing = isinstance(world.tunnel, Missing) or isinstance(world.source, Missing)
     if recorded and is_missing and world.resource.wire_type is not None:
         # the service deletes the tunnels of a table together with it
@@ -145,7 +151,7 @@ def tunnel_expired(resource: Resource) -> Problem:
     """The problem of a tunnel that has expired."""
     return Problem(
         Reason.TUNNEL_EXPIRED,
-        f"spec.source.tunnel.name {resource.spec.source.tunnel.name!r}: the tunnel has expired, changes it had not "
+        f"{resource.spec.source.field}: the tunnel has expired, changes it had not "
         f"delivered are lost: {resource.start_over()}",
         ("TunnelReady",),
     )
@@ -208,7 +214,9 @@ def _is_destination_seen(world: World) -> bool:
 def _tunnel_problem(world: World) -> Problem | None:
     """A problem of a tunnel that this object has not used yet."""
     spec = world.resource.spec
-    field = f"spec.source.tunnel.name {spec.source.tunnel.name!r}"
+    field = spec.source.field
+    if spec.source.tunnel is None:
+        return find_faulty_leases(world)
     if isinstance(world.tunnel, Missing) and spec.source.tunnel.management_policy == "UseExisting":
         return Problem(
             Reason.TUNNEL_NOT_FOUND,
@@ -224,7 +232,7 @@ def _tunnel_problem(world: World) -> Problem | None:
     return Problem(
         Reason.SPEC_MISMATCH,
         f"{field}: a tunnel of this name exists, but {mismatch}: create another object with another tunnel "
-        f"name instead, or delete that tunnel",
+        f"name instead; delete that tunnel only if nothing needs its checkpoints",
         ("TunnelReady",),
     )
 
@@ -269,7 +277,7 @@ def _existing_rows(world: World, destination: Table, field: str, snapshot: Snaps
     """
     resource, spec = world.resource, world.resource.spec
     sink = spec.sink.tablestore
-    if sink is None or sink.on_existing == "Merge" or spec.source.tunnel.type == "Stream":
+    if sink is None or sink.on_existing == "Merge" or spec.source.kind == "Stream":
         return None
     # a record of another place says nothing about this table, and an intent nothing about its rows: ours come only
     # after the table was recorded

@@ -78,7 +78,7 @@ def find_standstill(world: World) -> Problem | None:
         return None
     if world.resource.spec.suspend or not _is_staffed(world):
         return None
-    channels = consumable(world.tunnel.description)
+    channels, part = consumable(world.tunnel.description), world.resource.spec.source.part
     patience = PROGRESS_SECONDS + world.resource.spec.sink.holds_seconds
     still = [channel for channel in channels if _is_still(channel, world, patience)]
     for channel in sorted(still, key=lambda channel: channel.channel_id):
@@ -86,9 +86,9 @@ def find_standstill(world: World) -> Problem | None:
         if why:
             return Problem(
                 Reason.NOT_PROGRESSING,
-                f"channel {channel.channel_id}: nothing has moved for {patience:.0f} s, and {why}: see the log "
+                f"{part} {channel.channel_id}: nothing has moved for {patience:.0f} s, and {why}: see the log "
                 f"of the worker, and whether worker, source and sink reach each other; deleting the pod moves the "
-                f"channel to another worker",
+                f"{part} to another worker",
             )
     return None
 

@@ -10,7 +10,7 @@ copy wait in the stream. The result is an overlap, never a gap.
 The parts, and what each of them tells:
 
     Stream tunnel                    whether every channel has its first token
-    ConfigMap <name>-snapshot        the frozen split list and a bitmap of finished splits, written by the driver
+    ConfigMap <name>-snapshot        a bitmap of finished splits, and why the driver has given up, written by the driver
     SparkApplication <name>-snapshot its state, the end of the last attempt, names of its pods
     pods of the application          whether each has ended, with a terminated container status
     status.snapshot                  what this operator recorded: started, completed
@@ -128,6 +128,8 @@ def assess_snapshot(world: World, *, missing_seconds: float) -> Snapshot:
         return snapshot(SnapshotState.SETTLING, f"all {progress.total} splits are done; {gate}")
     state = _state_while_copying(world, application, missing_seconds)
     share = _share(progress, found if isinstance(found, CodecError) else None)
+    if progress is not None and progress.error and _has_given_up(application):
+        share = f"{share}; {progress.error}"
     return snapshot(state, _message_while_copying(state, application, share))
 
 
@@ -211,6 +213,11 @@ def _state_while_copying(world: World, app: Application | None, missing_seconds:
     return WHILE_COPYING[app.state]
 
 
+def _has_given_up(app: Application | None) -> bool:
+    """Whether the last driver ended by itself: the record may have an error of an earlier one otherwise."""
+    return app is not None and app.state is AppState.COMPLETED
+
+
 def _share(progress: SnapshotProgress | None, damage: CodecError | None) -> str:
     if damage is not None:
         return f"the progress record is damaged ({damage})"
@@ -232,7 +239,7 @@ def _message_while_copying(state: SnapshotState, app: Application | None, share:
         case SnapshotState.COPYING:
             return share
         case SnapshotState.FAILED if app.state is AppState.COMPLETED:
-            return f"the SparkApplication ended without an error, but {share}"
+            return f"the SparkApplication ended, but {share}"
         case _:
             return f"{share}; the SparkApplication is {app.state}" + (f": {app.message}" if app.message else "")
 

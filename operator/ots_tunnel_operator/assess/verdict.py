@@ -27,6 +27,8 @@ LASTING: Mapping[Reason, str] = {
     Reason.TUNNEL_NOT_FOUND: "TunnelReady",
     Reason.TUNNEL_REPLACED: "TunnelReady",
     Reason.TUNNEL_EXPIRED: "TunnelReady",
+    Reason.NO_STREAM: "TunnelReady",
+    Reason.STREAM_REPLACED: "TunnelReady",
     Reason.DESTINATION_BEHIND_TUNNEL: "SinkReady",
     Reason.SINK_REJECTED: "SinkReady",
 }

@@ -79,7 +79,7 @@ def falls_asleep(policy: Policy, record: Record, figures: Figures, history: Hist
         return ""
     return (
         f"nothing was read for {now - idle.since:.0f} s (scaleToZero.idleSeconds {sleep.idle:.0f}), and one page of "
-        f"each channel, read from its checkpoint, is empty"
+        f"each {peeked.part}, read from its checkpoint, is empty"
     )
 
 
@@ -111,9 +111,10 @@ def woken_by(sleep: Sleep, record: Record, figures: Figures, history: History) -
     if figures.is_over:
         return "the end time has passed, and workers have to confirm that everything was read"
     if peeked is not None and peeked.waits:
-        return f"channel {peeked.waits} has something to read"
+        return f"{peeked.part} {peeked.waits} has something to read"
     blind = now - (now if history.looked is None else history.looked)
     if figures.channels is not None and blind > sleep.bound:
         why = f": {peeked.failure}" if peeked is not None and peeked.failure else ""
-        return f"for {blind:.0f} s the operator could not look at every channel{why}"
+        part = "channel" if peeked is None else peeked.part
+        return f"for {blind:.0f} s the operator could not look at every {part}{why}"
     return ""

@@ -15,3 +15,5 @@ class Peeked:
     """A channel with something to read; empty where no look has found one."""
     failure: str = ""
     """Why the last look has failed; empty where it has not."""
+    part: str = "channel"
+    """The word for a channel."""

@@ -71,7 +71,7 @@ class _Known:
 
 
 def channels_document(sight: Sight) -> dict[str, Any]:
-    """Holders with their channels, the latest first, and the lag in seconds at which a bar is full."""
+    """Holders with their channels, the latest first; the lag, in seconds, of a full bar; the word for a channel."""
     found = list(_holders(sight))
     held = [channel for holder in found for channel in holder.channels]
     listed = {channel.id for channel in sorted(held, key=_latest)[:LISTED]}
@@ -84,6 +84,7 @@ def channels_document(sight: Sight) -> dict[str, Any]:
         "full": max([FULL_SECONDS, *(channel.lag or 0 for channel in held)]),
         "idWidth": shortest(channel.id for channel in held),
         "hidden": len({channel.id for channel in held} - listed),
+        "part": sight.ott.part,
     }
 
 

@@ -286,10 +286,19 @@ function sparkline(found) {
   return box;
 }
 
+// What one worker reads at a time: a channel of a tunnel, or a shard of a stream.
+function counted(count, part) {
+  return count + " " + part + (count === 1 ? "" : "s");
+}
+
+function capital(part) {
+  return part[0].toUpperCase() + part.slice(1);
+}
+
 function holder(found, channels) {
   const box = make("div", undefined, "holder");
   const head = make("h4", (found.isForeign ? "client " : "") + found.name);
-  const facts = [found.total === 1 ? "1 channel" : found.total + " channels"];
+  const facts = [counted(found.total, channels.part)];
   if (found.rate !== null) facts.push(number(found.rate) + " rows/s");
   if (found.busy !== null) facts.push("busy " + found.busy + " %");
   if (found.ready === false) facts.push("not ready");
@@ -299,7 +308,7 @@ function holder(found, channels) {
   box.append(head, make("p", facts.join("; "), found.reported === null ? "warn" : "soft"));
   if (found.error) box.append(make("p", found.error, "bad"));
   if (found.channels.length) {
-    box.append(grid(["Channel", "Type", "State", "#Lag", "", "#Rows", "Error"], found.channels.map(each => {
+    box.append(grid([capital(channels.part), "Type", "State", "#Lag", "", "#Rows", "Error"], found.channels.map(each => {
       const id = make("span", each.id.slice(0, channels.idWidth), "id");
       id.title = each.id;
       return [id, each.type || "-", [each.state, each.state === "OPEN" ? "" : "warn"], [span(each.lag), each.lagStyle],
@@ -311,14 +320,14 @@ function holder(found, channels) {
 
 function channelsOf(channels) {
   const box = make("div"), counts = channels.counts;
-  if (counts.total === null) box.append(make("p", "The status has no channels.", "soft"));
+  if (counts.total === null) box.append(make("p", "The status has no " + channels.part + "s.", "soft"));
   else {
     const parts = ["open", "closing", "terminated", "unowned"].filter(kind => counts[kind]).map(kind => counts[kind] + " " + kind);
-    const total = counts.total + (counts.total === 1 ? " channel" : " channels");
+    const total = counted(counts.total, channels.part);
     box.append(make("p", [total, parts.join(", ")].filter(Boolean).join(": ") + ".", counts.unowned ? "warn" : ""));
   }
   box.append(...channels.holders.map(found => holder(found, channels)));
-  const rest = channels.hidden ? " " + number(channels.hidden) + " channels with less lag are not listed." : "";
+  const rest = channels.hidden ? " " + number(channels.hidden) + " " + channels.part + "s with less lag are not listed." : "";
   if (channels.holders.length) box.append(make("p", "A full bar is " + span(channels.full) + " of lag." + rest, "soft"));
   return box;
 }
@@ -351,7 +360,7 @@ function showObject(name) {
     part("Waits for", list(found.waits));
     part("Next", steps(found.next));
     part("Lag", sparkline(found));
-    part("Channels over workers", channelsOf(found.channels));
+    part(capital(found.channels.part) + "s over workers", channelsOf(found.channels));
     part("Conditions", conditionsOf(found.conditions));
     const decisions = found.decisions.map(each => [span(now() - each.time), each.reason, each.text]);
     part("Last decisions", decisions.length ? grid(["Ago", "Decision", "With its numbers"], decisions) : make("p", "None is known."));

@@ -11,6 +11,7 @@ import ipaddress
 import json
 import sys
 import threading
+from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler
 from importlib.resources import files
 from typing import Any
@@ -26,6 +27,8 @@ IDLE_SECONDS = 10.0
 #: Names by which a forwarded port is opened. Another name that leads to this address is a page of elsewhere that tries
 #: to read this one through the reader's browser (DNS rebinding).
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+#: Ends of the names of Services, which nobody outside of a cluster can have.
+OF_CLUSTER = (".svc", ".svc.cluster.local")
 #: Bytes from which a document is compressed.
 _LARGE = 1024
 
@@ -46,16 +49,21 @@ _FILES = {
     "/console.css": ("console.css", "text/css; charset=utf-8"),
 }
 _JSON = "application/json"
+_UNKNOWN_NAME = (
+    b"this is no name of this page: console.names of the chart, or --console-name, lists those of an Ingress\n"
+)
 
 
 class ConsoleServer(ServingThread):
     """Context manager that serves a `Console`; port 0 selects a free port.
 
-    On a loopback address only requests that name it so are answered.
+    Only requests by a name of the page are answered: on a loopback address those of this machine, otherwise also an
+    address, the name of a Service, and further ones that are given.
     """
 
-    def __init__(self, console: Console, host: str, port: int) -> None:
-        super().__init__(_Server((host, port), _handler(console, is_local=is_loopback(host))), "console")
+    def __init__(self, console: Console, host: str, port: int, names: Iterable[str] = ()) -> None:
+        known = None if is_loopback(host) else frozenset(name.lower() for name in names)
+        super().__init__(_Server((host, port), _handler(console, known)), "console")
         console.port = self.port
 
 
@@ -99,7 +107,27 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _handler(console: Console, *, is_local: bool) -> type[BaseHTTPRequestHandler]:
+def is_own_name(host: str, names: frozenset[str] | None) -> bool:
+    """Whether a name that a browser asks for leads to this page by the will of who runs it.
+
+    Args:
+        host: without the port.
+        names: further names, lower case; None where only those of this machine are taken.
+    """
+    if host in LOCAL_NAMES or names is None:
+        return host in LOCAL_NAMES
+    if host in names or host.endswith(OF_CLUSTER):
+        return True
+    try:
+        ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        # a Service of the reader's own namespace; a public name has a dot
+        return bool(host) and "." not in host
+    return True
+
+
+def _handler(console: Console, names: frozenset[str] | None) -> type[BaseHTTPRequestHandler]:
+    wrong_name = b"open this page as http://localhost\n" if names is None else _UNKNOWN_NAME
     folder = files("ots_tunnel_operator.console")
     # read once: a process without a free descriptor still answers
     found = {path: ((folder / name).read_bytes(), kind) for path, (name, kind) in _FILES.items()}
@@ -112,8 +140,8 @@ def _handler(console: Console, *, is_local: bool) -> type[BaseHTTPRequestHandler
         def do_GET(self) -> None:
             """Answer with a file, or with the state."""
             address = urlsplit(self.path)
-            if is_local and _host(self.headers.get("Host", "")) not in LOCAL_NAMES:
-                self._answer(421, b"open this page as http://localhost\n", "text/plain; charset=utf-8")
+            if not is_own_name(_host(self.headers.get("Host", "")), names):
+                self._answer(421, wrong_name, "text/plain; charset=utf-8")
             elif address.path in found:
                 self._answer(200, *found[address.path])
             elif address.path == "/state":

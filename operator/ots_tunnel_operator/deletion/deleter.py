@@ -28,7 +28,7 @@ from ots_tunnel_operator.deletion.remains import Remains
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.kube.claims import Claim, Claims
 from ots_tunnel_operator.kube.client import KubeError
-from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import TUNNEL
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
@@ -56,9 +56,10 @@ class Deleter:
         *,
         claims: Claims | None = None,
         entropy: random.Random | None = None,
+        reader: Reader | None = None,
     ) -> None:
         self._kube = kube
-        self._policy = Policy(kube, settings, clock)
+        self._policy = Policy(kube, settings, clock, reader)
         self._entropy = entropy or random.Random()
         longest = min(settings.backoff_max_seconds, RELEASE_SECONDS)
         self._backoff = Backoff(settings.backoff_seconds, 2.0, longest, 0.1)

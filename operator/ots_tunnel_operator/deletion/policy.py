@@ -16,7 +16,7 @@ from ots_tunnel_operator.deletion.remains import Remains
 from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.kube.client import KindMissing, KubeError
-from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SECRET, SPARK_APPLICATION, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache, Side
 from ots_tunnel_operator.manifests.children import is_child, is_owned
@@ -31,11 +31,25 @@ ORPHANS = "orphan"
 
 
 class Policy:
-    """Deletes what belongs to a deleted object; every step may be repeated."""
+    """Deletes what belongs to a deleted object; every step may be repeated.
 
-    def __init__(self, kube: Cluster, settings: Settings, clock: Callable[[], float] = time.time) -> None:
+    Args:
+        kube: the API server.
+        settings: of the process.
+        clock: Unix seconds.
+        reader: what watches keep of the cluster; None asks the API server every time.
+    """
+
+    def __init__(
+        self,
+        kube: Cluster,
+        settings: Settings,
+        clock: Callable[[], float] = time.time,
+        reader: Reader | None = None,
+    ) -> None:
         self._kube = kube
         self._settings = settings
+        self._reader = reader
         self._clock = clock
 
     async def carry_out(self, remains: Remains, cache: LoopCache) -> None:
@@ -45,6 +59,8 @@ class Policy:
             NotYet: something is in the way, or has to end first.
             KubeError: the API server refuses a call.
         """
+        if alive := await self._draining(remains):
+            raise (NotYet if remains.deletes_tunnel else Draining)(f"worker {alive} is draining")
         if remains.deletes_tunnel:
             await self._delete(remains.resource(), cache)
         else:
@@ -53,6 +69,22 @@ class Policy:
             await self._delete_record(remains)
         elif remains.uses_spark:
             await self._keep_record(remains)
+
+    async def _draining(self, remains: Remains) -> str:
+        """A worker that drains, by what watches keep; empty where the API server has to be asked.
+
+        A thousand objects may be deleted at once, with their namespace, and each of them looks every two seconds.
+        """
+        if self._reader is None or ORPHANS in remains.finalizers:
+            return ""
+        try:
+            found = await self._reader.get(DEPLOYMENT, remains.namespace, names.deployment_name(remains.name))
+            if found is None or found["spec"].get("replicas") or not is_owned(found, remains.uid, {}):
+                return ""
+            return await self._alive(self._reader, remains.namespace, remains.name)
+        except KubeError:
+            # the copy is not vouched for
+            return ""
 
     async def _delete_record(self, remains: Remains) -> None:
         """Delete the record of a snapshot: created under Retain, it has no owner and would stay."""
@@ -118,7 +150,7 @@ class Policy:
             return
         if found is not None:
             await self._stop(remains.namespace, remains.name, found)
-        alive = await self._alive(remains.namespace, remains.name)
+        alive = await self._alive(self._kube, remains.namespace, remains.name)
         if alive:
             raise Draining(f"worker {alive} is draining")
 
@@ -127,7 +159,7 @@ class Policy:
         found = await self._kube.get(DEPLOYMENT, namespace, names.deployment_name(resource.name))
         if found is not None and is_child(found, DEPLOYMENT, resource.name, resource.uid):
             await self._stop(namespace, resource.name, found)
-        if alive := await self._alive(namespace, resource.name):
+        if alive := await self._alive(self._kube, namespace, resource.name):
             raise NotYet(f"worker {alive} is draining")
         if not resource.spec.uses_spark:
             # the engine is immutable; without Spark the operator may have no rights on its kinds
@@ -149,9 +181,9 @@ class Policy:
             if error.status != 404 or isinstance(error, KindMissing):
                 raise
 
-    async def _alive(self, namespace: str, name: str) -> str:
+    async def _alive(self, reader: Reader, namespace: str, name: str) -> str:
         """A worker's pod that has not ended; they may outlive a Deployment that another client deleted."""
-        pods = await self._kube.list(POD, namespace, names.selector_text(name))
+        pods = await reader.list(POD, namespace, names.selector_text(name))
         return next((pod.name for pod in map(worker_pod, pods) if pod.is_alive), "")
 
     async def _read_keys(self, resource: Resource, side: Side, place: Place) -> None:
@@ -174,10 +206,10 @@ async def _delete_ours(instance: Instance, resource: Resource) -> TunnelInfo | N
     """Delete the tunnel of the spec's name if it is this object's, and return it, whosever it is."""
     source = resource.spec.source
     listed = await instance.tunnels.list_tunnels(source.table)
-    found = next((tunnel for tunnel in listed if tunnel.tunnel_name == source.tunnel.name), None)
+    found = next((tunnel for tunnel in listed if tunnel.tunnel_name == source.a_tunnel.name), None)
     if found is not None and _is_ours(found, resource):
         await instance.tunnels.delete_tunnel(
-            source.table, source.tunnel.name, found.tunnel_id, before_send=instance.before_write
+            source.table, source.a_tunnel.name, found.tunnel_id, before_send=instance.before_write
         )
     return found
 

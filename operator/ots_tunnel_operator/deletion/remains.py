@@ -94,8 +94,10 @@ class Remains:
 
     @property
     def tunnel(self) -> str:
-        """The tunnel in words; it may be unknown."""
+        """The tunnel, or the table of leases in its place, in words; it may be unknown."""
         source = _mapping(_mapping(self.body.get("spec")).get("source"))
+        if "stream" in source:
+            return f"table of leases {_mapping(source['stream']).get('leaseTable')!r} of table {source.get('table')!r}"
         return f"tunnel {_mapping(source.get('tunnel')).get('name')!r} of table {source.get('table')!r}"
 
     def resource(self) -> Resource:

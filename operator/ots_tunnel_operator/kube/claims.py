@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import enum
 import logging
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -47,6 +48,8 @@ TAKEOVER_SECONDS = 60.0
 GRACE_SECONDS = 15.0
 #: Seconds for which an answer about another Lease is used again.
 _FRESH_SECONDS = 5.0
+#: Names of namespaces and Leases; an annotation may be any text.
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 #: Longest text of a refusal in a message, in characters.
 MAX_ERROR = 200
 
@@ -140,6 +143,12 @@ class Claims:
             self._waits[uid] = self._clock() + GRACE_SECONDS
         return Claim.NEW
 
+    def forget(self, uid: str) -> None:
+        """Drop what is known of an object that no longer exists."""
+        self._sighted.pop(uid, None)
+        self._waits.pop(uid, None)
+        self._logged.pop(uid, None)
+
     def names_another(self, body: Mapping[str, Any]) -> bool:
         """Whether an object names another operator; whether that one is still there is not asked."""
         return _holder(body["metadata"]) not in ("", self._mine)
@@ -182,7 +191,8 @@ class Claims:
             sighted: since when the object names it, by the clock.
         """
         namespace, _, name = holder.partition("/")
-        if not namespace or not name:
+        if not (_NAME.fullmatch(namespace) and _NAME.fullmatch(name)):
+            # no Lease has such a name, so nobody holds it
             return True
         known, now = self._leases.get(holder), self._clock()
         refusal = self._refused.get(holder)

@@ -16,7 +16,8 @@ import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Self, cast
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from kubernetes.aio.client.api_client import ApiClient
@@ -37,8 +38,10 @@ CALLS = 32
 PATIENCE_SECONDS = 20.0
 #: Seconds that the connection of a watch may take, and by which its end may be late.
 CONNECT_SECONDS = 10.0
-#: Objects of one page of a list.
-PAGE = 500
+#: Objects of one page of a list, which are in memory at once: as Python objects a Deployment takes 50 kB.
+PAGE = 100
+#: HTTP statuses by which the API server refuses what it was sent, and not the moment: it refuses that again.
+REFUSALS = frozenset({400, 403, 422})
 
 
 class KubeError(TunnelError):
@@ -108,6 +111,9 @@ class Kube:
                 )
             except (ConfigException, OSError) as error:
                 raise ConfigError(f"no cluster: neither a pod's account nor a kubeconfig: {error}") from error
+        configuration.proxy = configuration.proxy or _environment_proxy(configuration.host)
+        # otherwise aiohttp looks for a proxy and for a .netrc at each call, in two threads one after the other
+        configuration.client_session_kwargs = {"trust_env": False}
         return cls(ApiClient(configuration), may_write, refused)
 
     async def close(self) -> None:
@@ -123,6 +129,11 @@ class Kube:
                 return None
             raise
 
+    async def stored_version(self, kind: Kind, namespace: str, name: str) -> str:
+        """The resourceVersion of one object; empty where it, or an optional kind, does not exist."""
+        found = await self.get(kind, namespace, name)
+        return "" if found is None else str(found["metadata"].get("resourceVersion") or "")
+
     async def list(self, kind: Kind, namespace: str, selector: str) -> list[Manifest]:
         """List the objects with these labels; empty where an optional kind is not installed."""
         try:
@@ -133,17 +144,13 @@ class Kube:
             raise
         return list(answer.get("items", ()))
 
-    async def listing(self, selection: Selection) -> Listing:
-        """List a selection in pages; a kind that is not served raises KindMissing."""
-        query = _query(selection) | {"limit": str(PAGE)}
-        items: list[Manifest] = []
-        while True:
-            answer = await self._call("GET", selection.kind.path(selection.namespace), query=query)
-            items.extend(answer.get("items", ()))
-            metadata = answer.get("metadata") or {}
-            if not metadata.get("continue"):
-                return Listing(tuple(items), str(metadata.get("resourceVersion") or ""))
-            query["continue"] = metadata["continue"]
+    async def listing(self, selection: Selection, rest: str = "") -> Listing:
+        """List a selection, a page at a time; a kind that is not served raises KindMissing."""
+        query = _query(selection) | {"limit": str(PAGE)} | ({"continue": rest} if rest else {})
+        answer = await self._call("GET", selection.kind.path(selection.namespace), query=query)
+        metadata = answer.get("metadata") or {}
+        version, rest = (str(metadata.get(name) or "") for name in ("resourceVersion", "continue"))
+        return Listing(tuple(answer.get("items", ())), version, rest)
 
     async def watch(self, selection: Selection, since: str, seconds: float) -> AsyncIterator[Change]:
         """The changes after a resourceVersion, for about `seconds`; the first one is a bookmark of that version.
@@ -158,7 +165,7 @@ class Kube:
             total=seconds + 2 * CONNECT_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=seconds + CONNECT_SECONDS
         )
         answer, call = None, f"WATCH {path}"
-        await asyncio.sleep(self._pauses.left(call))
+        await self._pauses.end(call)
         try:
             answer = await self._send("GET", path, None, query, "application/json", timeout)
             if answer.status >= 400:
@@ -238,8 +245,11 @@ class Kube:
             if wait > left:
                 message = f"{call}: the API server has asked for a pause, {wait:.0f} s of it are left"
                 raise KubeError(429, "TooManyRequests", message)
-            left -= wait
-            await asyncio.sleep(wait)
+            if wait:
+                left -= wait
+                await asyncio.sleep(wait)
+                # it may have grown meanwhile
+                continue
             async with self._turns:
                 status, data, pause = await self._once(method, path, body, query, content)
             if pause is None:
@@ -281,6 +291,12 @@ class Kube:
             method, url, headers=headers, body=body, _request_timeout=timeout
         )
         return cast(aiohttp.ClientResponse, answer.response)
+
+
+def _environment_proxy(host: str) -> str | None:
+    """The proxy that the environment names for an address (HTTPS_PROXY, HTTP_PROXY), unless NO_PROXY excludes it."""
+    address = urlsplit(host)
+    return None if proxy_bypass(address.hostname or "") else getproxies().get(address.scheme)
 
 
 def _query(selection: Selection) -> dict[str, str]:

@@ -31,10 +31,15 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Every selected object, and the resourceVersion from which a watch goes on."""
+    """One page of a list: some of the selected objects, and the resourceVersion from which a watch goes on.
+
+    Args:
+        rest: asks for the next page; empty on the last one.
+    """
 
     items: tuple[Manifest, ...]
     version: str
+    rest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,9 @@ class Reader(Protocol):
             KubeError: any other refusal.
         """
 
+    async def stored_version(self, kind: Kind, namespace: str, name: str) -> str:
+        """The resourceVersion of one object; empty where it does not exist. Errors as of `get`."""
+
     async def list(self, kind: Kind, namespace: str, selector: str) -> list[Manifest]:
         """The objects with these labels; empty where an optional kind is not installed. Errors as of `get`."""
 
@@ -63,8 +71,13 @@ class Reader(Protocol):
 class Cluster(Reader, Protocol):
     """Every call to the API server; each raises a `KubeError` with the HTTP status, 0 where no answer arrived."""
 
-    async def listing(self, selection: Selection) -> Listing:
-        """List what a watch then goes on from; a kind that is not served raises KindMissing."""
+    async def listing(self, selection: Selection, rest: str = "") -> Listing:
+        """List what a watch then goes on from, a page at a time; a kind that is not served raises KindMissing.
+
+        Args:
+            rest: that of the page before; empty for the first one. A page of a list that is too old is a KubeError with
+                status 410.
+        """
 
     def watch(self, selection: Selection, since: str, seconds: float) -> AsyncIterator[Change]:
         """The changes after a resourceVersion, for about `seconds`; then the iterator ends.

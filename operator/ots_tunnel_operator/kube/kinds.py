@@ -32,8 +32,11 @@ class Kind:
 
     def path(self, namespace: str, name: str = "", subresource: str = "") -> str:
         """Path of one object; without a name, of the collection; without a namespace, of that of every namespace."""
-        parts = [self.root, "namespaces", quote(namespace), self.plural] if namespace else [self.root, self.plural]
-        parts += [quote(part) for part in (name, subresource) if part]
+        # no part may lead to another path, such as a name with a slash
+        parts = (
+            [self.root, "namespaces", quote(namespace, safe=""), self.plural] if namespace else [self.root, self.plural]
+        )
+        parts += [quote(part, safe="") for part in (name, subresource) if part]
         return "/".join(parts)
 
 

@@ -179,6 +179,8 @@ class Lease:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(stop.wait(), pause)
             if self.leading.is_set():
+                # from the moment in which the release is stored another candidate may lead
+                self._renewed = -math.inf
                 await self._release(kube)
         finally:
             await kube.close()
@@ -222,7 +224,10 @@ class Lease:
                 await kube.replace(LEASE, self._manifest(found.get("spec") or {}, found["metadata"]))
                 return True
         except KubeError as error:
-            if error.status != 409:
+            if error.status == 409:
+                # another candidate has made or renewed it since the look: whatever was missing before
+                self._absent = None
+            else:
                 logger.warning("the lease could not be written", extra=self._failure(error))
             return False
         except TimeoutError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 
@@ -29,3 +30,14 @@ class Pauses:
     def left(self, call: str) -> float:
         """Seconds until a call may be sent."""
         return max(0.0, self._until.get(call, 0.0) - self._clock())
+
+    async def end(self, call: str) -> None:
+        """Wait until a call may be sent, also where its pause grows meanwhile.
+
+        Secrets are watched by one path, each by its name, and each refusal has a pause of its own.
+        """
+        while True:
+            left = self.left(call)
+            if not left:
+                return
+            await asyncio.sleep(left)

@@ -6,7 +6,7 @@ Theory of operation
              watch delivered leaves no ghost
     watch    goes on from the list's resourceVersion for WATCH_SECONDS, and is opened again from the last one seen
     by name  where the selection is one object, nothing is listed: the watch begins at the present, and once it is
-             accepted the object is read; so the right to list is not needed
+             accepted the object is read; so the right to list is not needed.
     410      the version is too old: list again at once
     404      an optional kind is not installed: an empty copy; asked again after ABSENT_SECONDS. Any other kind is not
              served: that is an error, and the copy stays: nobody has deleted its objects; then list again
@@ -118,6 +118,11 @@ class Reflector:
         found = self._objects.get((namespace, name))
         return None if found is None else found.manifest()
 
+    def version(self, namespace: str, name: str) -> str:
+        """The resourceVersion of one object of the copy; empty where it is not there."""
+        found = self._objects.get((namespace, name))
+        return "" if found is None else found.version
+
     def labelled(self, namespace: str, value: str) -> list[Manifest]:
         """The objects of a namespace whose indexed label has this value, by name."""
         return [self._objects[key].manifest() for key in sorted(self._labelled.get((namespace, value), ()))]
@@ -147,6 +152,11 @@ class Reflector:
         if key_of(manifest) in self._objects or _is_newer(version_of(manifest), self._version):
             self._put(manifest)
 
+    def begin_anew(self) -> None:
+        """Forget how the last run has ended: `check` waits for the next list, which is compared with what was known."""
+        self._version, self._failure = "", None
+        self._tried.clear()
+
     async def run(self) -> None:
         """Keep the copy until cancelled; an unexpected error ends it, and `check` raises from then on."""
         try:
@@ -171,14 +181,20 @@ class Reflector:
                 await self._failed(error)
 
     async def _list(self) -> None:
-        listing = await self._cluster.listing(self.selection)
-        gone = dict(self._objects)
-        for manifest in listing.items:
-            gone.pop(key_of(manifest), None)
-            self._put(manifest)
-        for before in gone.values():
+        rest, listed = "", set[Key]()
+        while True:
+            # only one page of bodies is in memory as Python objects
+            listing = await self._cluster.listing(self.selection, rest)
+            for manifest in listing.items:
+                listed.add(key_of(manifest))
+                self._put(manifest)
+            rest = listing.rest
+            if not rest:
+                break
+        # the copy as it is now: the answer to an early write may have come since the list began
+        for before in tuple(self._objects.values()):
             # an answer to a write may be ahead of the list
-            if not _is_newer(before.version, listing.version):
+            if before.key not in listed and not _is_newer(before.version, listing.version):
                 self._remove(before.key, before.uid)
         self._version = listing.version
         self._alive()

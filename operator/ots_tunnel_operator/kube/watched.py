@@ -2,7 +2,8 @@
 
 One `Reflector` per kind and namespace, or for all namespaces, starts with the first read of the kind. It covers the
 objects with the operator's labels only. So an object without them that has a name of ours is not seen here: whoever
-writes reads the one object from the API server first (`apply`).
+changes something reads the one object from the API server first, and what is not seen is created by a call that is
+refused where it exists (`apply`).
 
 Secrets have no label of ours. Each Secret that an object names has a watch of its own, by the field metadata.name:
 other Secrets never reach this process, nothing is listed, and the chart can restrict the operator's rights to names
@@ -15,6 +16,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from random import Random
+from typing import NoReturn
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.kube.client import KubeError
@@ -73,14 +75,19 @@ class Watched:
         Raises:
             KubeError: nothing recent is known.
         """
-        selection = self._selection(kind, namespace, name)
-        if kind is SECRET and selection not in self._running and self._secrets() >= MAX_SECRETS:
-            return await self._cluster.get(kind, namespace, name)
-        if kind is TUNNEL:
-            await self.follow_objects()
-        reflector = self._reflector(selection, _label(kind))
-        await reflector.check()
-        return reflector.get(namespace, name)
+        copy = await self._copy(kind, namespace, name)
+        return await self._cluster.get(kind, namespace, name) if copy is None else copy.get(namespace, name)
+
+    async def stored_version(self, kind: Kind, namespace: str, name: str) -> str:
+        """The resourceVersion of one object, without its body; empty where `get` returns None.
+
+        Raises:
+            KubeError: nothing recent is known.
+        """
+        copy = await self._copy(kind, namespace, name)
+        return (
+            await self._cluster.stored_version(kind, namespace, name) if copy is None else copy.version(namespace, name)
+        )
 
     async def list(self, kind: Kind, namespace: str, selector: str) -> list[Manifest]:
         """The objects with these labels: `label=value,...`, where one label is that of the object, or of Spark.
@@ -109,6 +116,11 @@ class Watched:
         if found is not None:
             found[0].accept(manifest)
 
+    def object(self, namespace: str, name: str) -> Manifest | None:
+        """One object of the operator's kind, however old the copy is; it must not be changed."""
+        found = self._running.get(self._selection(TUNNEL, namespace))
+        return None if found is None else found[0].get(namespace, name)
+
     def objects(self) -> tuple[Manifest, ...]:
         """Every object of the operator's kind, however old the copy is; they must not be changed."""
         found = (reflector for selection, (reflector, _) in self._running.items() if selection.kind is TUNNEL)
@@ -132,6 +144,17 @@ class Watched:
         for namespace in self._namespaces or ("",):
             await self._reflector(self._selection(TUNNEL, namespace), "").check()
 
+    async def _copy(self, kind: Kind, namespace: str, name: str) -> Reflector | None:
+        """The copy that covers one object, vouched for; None for a Secret beside as many as are watched."""
+        selection = self._selection(kind, namespace, name)
+        if kind is SECRET and selection not in self._running and self._secrets() >= MAX_SECRETS:
+            return None
+        if kind is TUNNEL:
+            await self.follow_objects()
+        reflector = self._reflector(selection, _label(kind))
+        await reflector.check()
+        return reflector
+
     def _selection(self, kind: Kind, namespace: str, name: str = "") -> Selection:
         if kind is SECRET:
             return Selection(kind, namespace, name=name)
@@ -151,20 +174,35 @@ class Watched:
         self._read[selection] = now
         found = self._running.get(selection)
         if found is None:
-            reflector = Reflector(
-                self._cluster, selection, self._changed, lost=self._refused, entropy=self._entropy, index=index
+            found = self._start(
+                Reflector(
+                    self._cluster, selection, self._changed, lost=self._refused, entropy=self._entropy, index=index
+                )
             )
-            task = asyncio.create_task(reflector.run(), name=f"watch {selection.kind.plural}")
-            self._running[selection] = found = reflector, task
         elif found[1].done():
-            # it ends only by a defect: this read fails, the next one starts another
-            del self._running[selection]
-            logger.error(
-                "a watch ended",
-                exc_info=found[1].exception(),
-                extra={"action": LogAction.WATCH_ENDED, "watch": repr(found[0])},
-            )
+            self._start_again(*found)
         return found[0]
+
+    def _start(self, reflector: Reflector) -> tuple[Reflector, asyncio.Task[None]]:
+        task = asyncio.create_task(reflector.run(), name=f"watch {reflector.selection.kind.plural}")
+        self._running[reflector.selection] = reflector, task
+        return reflector, task
+
+    def _start_again(self, reflector: Reflector, ended: asyncio.Task[None]) -> NoReturn:
+        """Start a watch that has ended, which it does only by a defect; what it knew is compared with its next list.
+
+        Raises:
+            KubeError: always, because this read has nothing recent.
+        """
+        error = ended.exception()
+        logger.error(
+            "a watch ended",
+            exc_info=error,
+            extra={"action": LogAction.WATCH_ENDED, "watch": repr(reflector)},
+        )
+        reflector.begin_anew()
+        self._start(reflector)
+        raise KubeError(0, type(error).__name__, f"{reflector!r} ended: {error}")
 
     def _secrets(self) -> int:
         return sum(selection.kind is SECRET for selection in self._running)

@@ -21,13 +21,17 @@ class WriteThrough:
         found = await self._cluster.get(kind, namespace, name)
         return None if found is None else self._kept(kind, found)
 
+    async def stored_version(self, kind: Kind, namespace: str, name: str) -> str:
+        """See `Reader.stored_version`."""
+        return await self._cluster.stored_version(kind, namespace, name)
+
     async def list(self, kind: Kind, namespace: str, selector: str) -> list[Manifest]:
         """See `Reader.list`."""
         return await self._cluster.list(kind, namespace, selector)
 
-    async def listing(self, selection: Selection) -> Listing:
+    async def listing(self, selection: Selection, rest: str = "") -> Listing:
         """See `Cluster.listing`."""
-        return await self._cluster.listing(selection)
+        return await self._cluster.listing(selection, rest)
 
     def watch(self, selection: Selection, since: str, seconds: float) -> AsyncIterator[Change]:
         """See `Cluster.watch`."""

@@ -58,6 +58,12 @@ class FailedPass:
         return problem
 
 
+def is_answered(error: Exception) -> bool:
+    """Whether a failed pass shows that the process works: the object cannot be read by this release, or the API server
+    has answered that the operator may not. No restart helps."""
+    return isinstance(error, ValidationError) or (isinstance(error, KubeError) and error.status == 403)
+
+
 def where(namespace: str, name: str, error: Exception) -> dict[str, str]:
     """What a log line of a failed pass names."""
     return {

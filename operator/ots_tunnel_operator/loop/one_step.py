@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from ots_tunnel_operator.apply import Applier, PredecessorThere
 from ots_tunnel_operator.assess.assessment import assess
@@ -27,7 +28,7 @@ from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.report.conditions import Notice, record_notices
 from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.status_write import StatusOutdated
+from ots_tunnel_operator.status_write import StatusOutdated, Written
 from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.world import Competitor, World
 
@@ -81,11 +82,15 @@ class OneStep:
         assessment = assess(world, spark_missing_seconds=self._settings.spark_missing_seconds)
         cache.scaling = assessment.scaling.history
         decided = plan(world, assessment, self._settings)
+        recorded = None
         if decided.again and not cache.action_failed:
-            # the actions may take a minute, and every condition has to exist before anything else is written
-            await self._reporter.report(world, assessment, decided, cache)
+            # the actions may take a minute, and every condition has to exist before anything else is written; what is
+            # recorded first goes with them: a write of a status costs the API server more than a pass costs here
+            record = _first_record(decided)
+            written = await self._reporter.report(world, assessment, decided, cache, record)
+            recorded = None if record is None else written
         tried = decided
-        decided, changed = await self._apply_actions(world, tried, cache)
+        decided, changed = await self._apply_actions(world, tried, cache, recorded)
         cache.action_failed = decided is not tried
         if decided.again and decided.problem is None:
             return None
@@ -99,13 +104,24 @@ class OneStep:
             cache.observed_time = observed_time(world)
         return decided
 
-    async def _apply_actions(self, world: World, decided: Plan, cache: LoopCache) -> tuple[Plan, bool]:
-        """Carry out the actions; the plan with the problem of a failed one, and whether anything was changed."""
+    async def _apply_actions(
+        self, world: World, decided: Plan, cache: LoopCache, recorded: Written | None
+    ) -> tuple[Plan, bool]:
+        """Carry out the actions; the plan with the problem of a failed one, and whether anything was changed.
+
+        Args:
+            recorded: the status that was written with the record that the plan begins with; None where it is not in it.
+        """
         applier = Applier(self._kube, world.resource, cache, self._reader)
         changed = False
         try:
             for action in decided.actions:
-                if await applier.apply(action):
+                if recorded is not None and isinstance(action, RecordStatus):
+                    applier.recorded(action.change, recorded.stored)
+                    is_changed, recorded = True, None
+                else:
+                    is_changed = await applier.apply(action)
+                if is_changed:
                     changed = True
                     self._acted(world.resource.namespace, world.resource.name, type(action).__name__)
                 if isinstance(action, RecordStatus):
@@ -115,7 +131,7 @@ class OneStep:
         except PredecessorThere as error:
             return replace(decided, wait=Wait(Reason.PREDECESSOR_GOING, str(error)), again=False), True
         except ActionFailed as error:
-            return refused(decided, world, error.problem, action), True
+            return refused(decided, world, error.problem, action, lasts=error.lasts), True
         except Exception as error:
             # a bug in one action is shown as a problem of the object; the pass ends in order
             place = where(world.resource.namespace, world.resource.name, error)
@@ -133,3 +149,9 @@ class OneStep:
         if body is None:
             return world
         return replace(world, resource=replace(world.resource, status=body.get("status") or {}))
+
+
+def _first_record(decided: Plan) -> Mapping[str, Any] | None:
+    """The change that a plan begins with; None where it begins with something else."""
+    first = next(iter(decided.actions), None)
+    return first.change if isinstance(first, RecordStatus) else None

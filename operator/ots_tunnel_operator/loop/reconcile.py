@@ -8,7 +8,8 @@ it did, so it may be interrupted anywhere and repeated. One pass has up to MAX_S
     observe   read object, children, pods, reports, source, sink, tunnel        -> World
     assess    derive lag, problems, snapshot, completion                        -> Assessment
     plan      decide actions, wait and problem                                  -> Plan
-    report    before actions that may take a minute: the status names them, or still why they failed the last time
+    report    before actions that may take a minute: the status names them, or still why they failed the last time, and
+              has what the plan records first
     apply     carry out the actions in order; the first failure ends the step
     report    write status and events, if they changed
 
@@ -39,7 +40,7 @@ from ots_tunnel_operator.kube.claims import Claim, Claims
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import Manifest
-from ots_tunnel_operator.loop.failed_pass import FailedPass
+from ots_tunnel_operator.loop.failed_pass import FailedPass, is_answered
 from ots_tunnel_operator.loop.one_step import OneStep
 from ots_tunnel_operator.loop.own_object import OwnObject
 from ots_tunnel_operator.loop.pace import Outcome, Pace
@@ -109,25 +110,32 @@ class Reconciler:
             outcome = await self.step(namespace, name, cache)
             if outcome.gone:
                 return
-            # events come in bursts, and one pass sees them all
-            await asyncio.sleep(min(self._settings.gap_seconds, outcome.delay))
-            try:
-                async with asyncio.timeout(max(0.0, outcome.delay - self._settings.gap_seconds)):
-                    await cache.wake.wait()
-            except TimeoutError:
-                continue
+            await self._pause(outcome.delay, cache)
+
+    async def _pause(self, delay: float, cache: LoopCache) -> None:
+        """Wait until an event or for `delay` seconds; events come in bursts, and one pass sees those of a gap."""
+        loop = asyncio.get_running_loop()
+        earliest = loop.time() + min(self._settings.gap_seconds, delay)
+        try:
+            async with asyncio.timeout(delay):
+                await cache.wake.wait()
+        except TimeoutError:
+            return
+        await asyncio.sleep(max(0.0, earliest - loop.time()))
 
     async def step(self, namespace: str, name: str, cache: LoopCache) -> Outcome:
         """Run one pass; only cancellation is raised."""
         async with cache.lock, PassTurn(self._turns) as cache.turn:
             began, started = time.monotonic(), self._clock()
             cache.keep_time(started)
+            answered = False
             try:
                 outcome = await self._pass(namespace, name, cache)
             except Exception as error:
                 # a bug, too, is told in the status of this object, and stops neither its loop nor the others
                 problem = await self._failed.show(namespace, name, cache, error, started)
                 outcome = self._pace.failed(problem, cache)
+                answered = is_answered(error)
             seconds = time.monotonic() - began
             if outcome.gone or outcome.elsewhere or cache.forgotten:
                 # the liveness probe must not wait for passes over an object that no longer exists, and of one that
@@ -135,7 +143,7 @@ class Reconciler:
                 self._metrics.forget(namespace, name)
                 if outcome.in_doubt:
                     self._metrics.doubted(namespace, name)
-            elif cache.failing_since is None:
+            elif answered or cache.failing_since is None:
                 self._metrics.passed(namespace, name, seconds)
             else:
                 self._metrics.tried(namespace, name, seconds)

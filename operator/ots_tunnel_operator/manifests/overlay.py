@@ -8,7 +8,7 @@ unknown fields.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 #: Merge keys of the lists of a pod template (k8s.io/api/core/v1, patchMergeKey).
@@ -53,7 +53,9 @@ def _merge_list(merge_key: str, base: Sequence[Any], patch: Sequence[Any], *, re
     merged = list(base)
     places = {item[merge_key]: place for place, item in enumerate(base) if merge_key in item}
     for item in patch:
-        place = places.get(item.get(merge_key)) if isinstance(item, Mapping) else None
+        key = item.get(merge_key) if isinstance(item, Mapping) else None
+        # the API server does not validate templates: a name may be a list, which names nothing
+        place = places.get(key) if isinstance(key, Hashable) else None
         if place is None:
             merged.append(item)
         else:

@@ -7,6 +7,7 @@ from typing import Any
 from ots_tunnel_operator.api.files import FilesSink, FileStore
 from ots_tunnel_operator.api.kafka import KafkaSink
 from ots_tunnel_operator.api.object import Sink, TablestoreSink
+from ots_tunnel_operator.api.secrets import AUTHORITIES
 from ots_tunnel_operator.api.webhook import HttpSink
 from ots_tunnel_operator.manifests.worker_volumes import secret_folder
 
@@ -36,6 +37,8 @@ def store_section(store: FileStore, folder: str) -> dict[str, Any]:
             "bucketInHost": store.bucket_in_host,
             "credentials": {"directory": secret_folder(folder)},
         }
+    if store.ca_ref is not None:
+        section["caFile"] = f"{secret_folder(f'{folder}-ca')}/{store.ca_ref.key}"
     return section
 
 
@@ -72,7 +75,7 @@ def _kafka(kafka: KafkaSink) -> dict[str, Any]:
     if kafka.sasl is not None:
         section["sasl"] = {"mechanism": kafka.sasl.mechanism, "directory": secret_folder("sink")}
     if kafka.ca_ref is not None:
-        section["caFile"] = f"{secret_folder('sink-ca')}/{kafka.ca_ref.key}"
+        section["caFile"] = f"{secret_folder(AUTHORITIES)}/{kafka.ca_ref.key}"
     return section
 
 
@@ -80,4 +83,6 @@ def _http(http: HttpSink) -> dict[str, Any]:
     section: dict[str, Any] = {"url": http.url, "timeoutSeconds": http.timeout_seconds}
     if http.hmac_secret_ref is not None:
         section["hmacSecretFile"] = f"{secret_folder('sink-hmac')}/{http.hmac_secret_ref.key}"
+    if http.ca_ref is not None:
+        section["caFile"] = f"{secret_folder(AUTHORITIES)}/{http.ca_ref.key}"
     return section

@@ -11,6 +11,7 @@ from typing import Final
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.children import child
+from ots_tunnel_operator.manifests.overlay import overlay
 from ots_tunnel_operator.manifests.snapshot_document import SNAPSHOT_FILE
 from ots_tunnel_operator.names import (
     ROLE_SNAPSHOT,
@@ -19,6 +20,7 @@ from ots_tunnel_operator.names import (
     snapshot_config_name,
     snapshot_name,
     spark_account_name,
+    spark_executors_name,
 )
 
 #: Version of PySpark in our Spark image (uv.lock).
@@ -31,6 +33,9 @@ PYTHON: Final = "/opt/ots-tunnel/bin/python3"
 #: Container names that the Spark operator expects in pod templates.
 DRIVER_CONTAINER: Final = "spark-kubernetes-driver"
 EXECUTOR_CONTAINER: Final = "spark-kubernetes-executor"
+#: What a namespace of the Pod Security level `restricted` demands. The user is that of the image, which is a number.
+_POD_SECURITY: Final = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+_CONTAINER_SECURITY: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 #: Attempts after the first one; each new driver copies the splits that are not recorded as done.
 RETRIES: Final = 10
 #: Seconds between two attempts.
@@ -38,11 +43,9 @@ RETRY_SECONDS: Final = 10
 
 #: Spark settings that an object may override with spec.spark.conf.
 _DEFAULT_CONF: Final = {
-    # The JVMs only pass bytes between two Python processes: the optimizing compiler costs more time than it saves.
+    # The JVMs only start tasks in Python: the optimizing compiler costs more time than it saves.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    # 8 MiB: bounds the bytes between the two Python processes of a task, for rows of any size.
-    "spark.sql.execution.arrow.maxBytesPerBatch": "8388608",
     "spark.task.maxFailures": "8",
 }
 #: Spark settings that the copy depends on; they override spec.spark.conf.
@@ -101,6 +104,7 @@ def snapshot_application(obj: TablestoreTunnel, *, image: str, pull_policy: str 
             "instances": settings.executor.instances,
             "cores": settings.executor.cores,
             "memory": settings.executor.memory,
+            "serviceAccount": spark_executors_name(obj.name),
             "template": _executor_template(obj),
         },
     }
@@ -114,11 +118,18 @@ def _driver_template(obj: TablestoreTunnel) -> Manifest:
     container["volumeMounts"].insert(0, {"name": "config", "mountPath": SNAPSHOT_DIRECTORY, "readOnly": True})
     template["spec"]["volumes"].insert(0, {"name": "config", "configMap": {"name": snapshot_config_name(obj.name)}})
     template["spec"]["terminationGracePeriodSeconds"] = 60
-    return template
+    return _merged(obj, template, obj.spec.spark_settings.driver.pod_template)
 
 
 def _executor_template(obj: TablestoreTunnel) -> Manifest:
-    return _pod_template(obj, EXECUTOR_CONTAINER)
+    template = _pod_template(obj, EXECUTOR_CONTAINER)
+    template["spec"]["automountServiceAccountToken"] = False
+    return _merged(obj, template, obj.spec.spark_settings.executor.pod_template)
+
+
+def _merged(obj: TablestoreTunnel, template: Manifest, user: Manifest) -> Manifest:
+    """Return the template with the user's part over it; by its labels the operator finds the pods."""
+    return overlay(overlay(template, user), {"metadata": {"labels": labels(obj.name, ROLE_SNAPSHOT)}})
 
 
 def _pod_template(obj: TablestoreTunnel, container: str) -> Manifest:
@@ -126,22 +137,21 @@ def _pod_template(obj: TablestoreTunnel, container: str) -> Manifest:
     secrets = {"source": obj.spec.source.credentials.secret_ref}
     if obj.spec.sink.tablestore is not None:
         secrets["sink"] = obj.spec.sink.tablestore.credentials.secret_ref
+    mounts = [
+        {"name": f"{member}-secret", "mountPath": f"{SECRETS_DIRECTORY}/{member}", "readOnly": True}
+        for member in secrets
+    ]
+    volumes = [
+        {"name": f"{member}-secret", "secret": {"secretName": reference.name if reference else ""}}
+        for member, reference in secrets.items()
+    ]
+    main = {
+        "name": container,
+        "securityContext": _CONTAINER_SECURITY,
+        "env": [{"name": "PYSPARK_PYTHON", "value": PYTHON}],
+        "volumeMounts": mounts,
+    }
     return {
         "metadata": {"labels": labels(obj.name, ROLE_SNAPSHOT)},
-        "spec": {
-            "containers": [
-                {
-                    "name": container,
-                    "env": [{"name": "PYSPARK_PYTHON", "value": PYTHON}],
-                    "volumeMounts": [
-                        {"name": f"{member}-secret", "mountPath": f"{SECRETS_DIRECTORY}/{member}", "readOnly": True}
-                        for member in secrets
-                    ],
-                }
-            ],
-            "volumes": [
-                {"name": f"{member}-secret", "secret": {"secretName": reference.name if reference else ""}}
-                for member, reference in secrets.items()
-            ],
-        },
+        "spec": {"securityContext": _POD_SECURITY, "containers": [main], "volumes": volumes},
     }

@@ -1,4 +1,8 @@
-"""ServiceAccount, Role and RoleBinding of a snapshot's driver, each named `<name>-spark`. Pure."""
+"""ServiceAccount, Role and RoleBinding of a snapshot's driver, each named `<name>-spark`, and the executors' account.
+
+Executors read the table and write it; they never call the API server. So they have an account of their own without any
+right, whose token is not in their pods. Pure.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import Final
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.children import child
-from ots_tunnel_operator.names import ROLE_SNAPSHOT, spark_account_name
+from ots_tunnel_operator.names import ROLE_SNAPSHOT, spark_account_name, spark_executors_name
 
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
 _DRIVER_RESOURCES: Final = ["pods", "services", "configmaps", "persistentvolumeclaims"]
@@ -17,6 +21,12 @@ _DRIVER_VERBS: Final = ["get", "list", "watch", "create", "update", "patch", "de
 def service_account(obj: TablestoreTunnel) -> Manifest:
     """Build ServiceAccount `<name>-spark` of the driver's pod."""
     return child(obj, "v1", "ServiceAccount", spark_account_name(obj.name), ROLE_SNAPSHOT)
+
+
+def executors_account(obj: TablestoreTunnel) -> Manifest:
+    """Build ServiceAccount `<name>-spark-executors` of the executors' pods, which no Role names."""
+    account = child(obj, "v1", "ServiceAccount", spark_executors_name(obj.name), ROLE_SNAPSHOT)
+    return account | {"automountServiceAccountToken": False}
 
 
 def role(obj: TablestoreTunnel) -> Manifest:

@@ -7,7 +7,7 @@ binds to. An object whose podTemplate names an account has none here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
@@ -20,8 +20,9 @@ _ACCOUNT_FIELDS = ("serviceAccountName", "serviceAccount")
 
 def has_own_account(obj: TablestoreTunnel) -> bool:
     """Whether the workers run under the account that the operator makes for them."""
-    spec = obj.spec.worker_settings.pod_template.get("spec") or {}
-    return not any(field in spec for field in _ACCOUNT_FIELDS)
+    spec = obj.spec.worker_settings.pod_template.get("spec")
+    # the API server does not validate templates, so anything may be in them
+    return not (isinstance(spec, Mapping) and any(field in spec for field in _ACCOUNT_FIELDS))
 
 
 def service_account(obj: TablestoreTunnel, pull_secrets: Sequence[str] = ()) -> Manifest:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ots_tunnel.config import WorkerConfig
+from ots_tunnel.config import StreamDocument
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
@@ -18,7 +18,7 @@ from ots_tunnel_operator.manifests.children import child
 from ots_tunnel_operator.manifests.files_place import files_place
 from ots_tunnel_operator.manifests.overlay import overlay
 from ots_tunnel_operator.manifests.worker_account import has_own_account
-from ots_tunnel_operator.manifests.worker_document import config_hash
+from ots_tunnel_operator.manifests.worker_document import Document, config_hash
 from ots_tunnel_operator.manifests.worker_spread import spread_constraints
 from ots_tunnel_operator.manifests.worker_volumes import volumes_and_mounts
 
@@ -35,7 +35,7 @@ _IDLE_MEMORY = 128
 
 def deployment(
     obj: TablestoreTunnel,
-    config: WorkerConfig,
+    config: Document,
     image: str,
     replicas: int,
     *,
@@ -91,7 +91,7 @@ def _hash(document: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _pinned(obj: TablestoreTunnel, config: WorkerConfig, template: dict[str, Any]) -> dict[str, Any]:
+def _pinned(obj: TablestoreTunnel, config: Document, template: dict[str, Any]) -> dict[str, Any]:
     """Return the template with the labels and the hash, which a user's pod template must not change."""
     return overlay(
         template,
@@ -120,12 +120,13 @@ def _pod_template(obj: TablestoreTunnel, container: dict[str, Any], user: Mappin
     }
 
 
-def _container(obj: TablestoreTunnel, config: WorkerConfig, image: str) -> dict[str, Any]:
+def _container(obj: TablestoreTunnel, config: Document, image: str) -> dict[str, Any]:
+    command = ("stream", "run") if isinstance(config, StreamDocument) else ("run",)
     return {
         "name": names.WORKER_CONTAINER,
         "image": obj.spec.worker_settings.image or image,
         # args and not command: the image's entry point is tini, which forwards signals from the start
-        "args": ["ots-tunnel", "run", "--config", f"{names.CONFIG_DIRECTORY}/{names.WORKER_FILE}"],
+        "args": ["ots-tunnel", *command, "--config", f"{names.CONFIG_DIRECTORY}/{names.WORKER_FILE}"],
         "ports": [{"name": "http", "containerPort": config.http.port, "protocol": "TCP"}],
         "readinessProbe": _probe("/readyz", period=3, failures=3),
         # 60 s until a restart: the channels of a killed worker stay unread for a whole heartbeat timeout
@@ -149,7 +150,7 @@ def _probe(path: str, *, period: int, failures: int) -> dict[str, Any]:
     }
 
 
-def _resources(config: WorkerConfig) -> dict[str, Any]:
+def _resources(config: Document) -> dict[str, Any]:
     """Derive memory from the budget: the request adds half of it to an idle worker, the limit 1.5 times to two."""
     budget = config.client.memory_budget_bytes // _MEBIBYTE
     return {

@@ -59,13 +59,14 @@ def mount_of(template: Mapping[str, Any], folder: str) -> Mount | None:
 def _mounts(template: Mapping[str, Any]) -> Iterator[Mount]:
     """The volumes that a pod template adds to the worker's container, and that may be written."""
     spec = template.get("spec")
-    volumes = {item.get("name"): item for item in _items(spec, "volumes")}
+    volumes = {item.get("name"): item for item in _items(spec, "volumes") if isinstance(item.get("name"), str)}
     for container in _items(spec, "containers"):
         if container.get("name") != names.WORKER_CONTAINER:
             continue
         for mount in _items(container, "volumeMounts"):
-            if mount.get("name") in volumes and not mount.get("readOnly"):
-                volume = volumes[mount.get("name")]
+            name = mount.get("name")
+            if isinstance(name, str) and name in volumes and not mount.get("readOnly"):
+                volume = volumes[name]
                 path = posixpath.normpath(str(mount.get("mountPath")))
                 source = {field: value for field, value in volume.items() if field != "name" and value is not None}
                 below = str(mount.get("subPath") or mount.get("subPathExpr") or "")

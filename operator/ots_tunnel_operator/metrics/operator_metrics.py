@@ -9,12 +9,19 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from ots_tunnel.errors import ObjectNotExist, ServiceError, TableNotFound, TunnelNotFound
+from ots_tunnel.errors import NoStream, ObjectNotExist, ServiceError, TableNotFound, TunnelNotFound
+from ots_tunnel.protocol.service_codes import ERROR_CLASSES
 from ots_tunnel.version import __version__
 from ots_tunnel_operator.metrics.objects import ObjectMetrics
 
 #: Seconds; a pass takes milliseconds, one that waits for a slow instance up to a minute.
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+#: Most codes of the service that are counted apart, beside those that it is known to have, and the longest of them: an
+#: endpoint is whatever an object names, and may answer with any text.
+MAX_CODES = 50
+MAX_CODE = 64
+#: Stands for all further ones.
+OTHER = "Other"
 
 
 class OperatorMetrics:
@@ -50,6 +57,7 @@ class OperatorMetrics:
             "Calls to Tablestore that failed after their retries; that something is not there is an answer.",
             ("code",),
         )
+        self._codes: set[str] = set()
         self._objects = ObjectMetrics()
         self.registry.register(self._objects)
         self._lock = threading.Lock()
@@ -61,13 +69,13 @@ class OperatorMetrics:
         self._leader.set_function(lambda: float(leads()))
 
     def passed(self, namespace: str, name: str, seconds: float) -> None:
-        """Record the end of a pass that observed its object, and its duration."""
+        """Record the end of a pass that observed its object, or found that it may not, and its duration."""
         self.tried(namespace, name, seconds)
         with self._lock:
             self._failing_since = None
 
     def tried(self, namespace: str, name: str, seconds: float) -> None:
-        """Record the end of a pass, and its duration."""
+        """Record the end of a pass that says nothing for the process, and its duration."""
         self._seconds.observe(seconds)
         with self._lock:
             now = time.monotonic()
@@ -87,10 +95,20 @@ class OperatorMetrics:
         self._api_errors.labels(method, code).inc()
 
     def service_refused(self, error: Exception) -> None:
-        """Count a call of Tablestore that failed; the answer that table or tunnel does not exist is no failure."""
-        if isinstance(error, ObjectNotExist | TableNotFound | TunnelNotFound):
+        """Count a call of Tablestore that failed; that table, tunnel or stream does not exist is none."""
+        if isinstance(error, NoStream | ObjectNotExist | TableNotFound | TunnelNotFound):
             return
-        self._service_errors.labels(error.code if isinstance(error, ServiceError) else type(error).__name__).inc()
+        self._service_errors.labels(self._counted(error)).inc()
+
+    def _counted(self, error: Exception) -> str:
+        """The code by which an error is counted."""
+        code = error.code if isinstance(error, ServiceError) else type(error).__name__
+        if code in ERROR_CLASSES or code in self._codes:
+            return code
+        if len(self._codes) >= MAX_CODES or len(code) > MAX_CODE:
+            return OTHER
+        self._codes.add(code)
+        return code
 
     def acted(self, namespace: str, name: str, action: str) -> None:
         """Count a change that was decided and carried out for an object."""
@@ -106,12 +124,16 @@ class OperatorMetrics:
         """Say that perhaps no operator serves an object (`ObjectMetrics.doubted`)."""
         self._objects.doubted((namespace, name))
 
-    def forget(self, namespace: str, name: str) -> None:
-        """Remove the samples of an object that no longer exists, or that another operator serves."""
+    def ended(self, namespace: str, name: str) -> None:
+        """Say that no pass over an object will come any more: the liveness probe waits for none."""
         with self._lock:
             self._passes.pop((namespace, name), None)
             if not self._passes:
                 self._failing_since = None
+
+    def forget(self, namespace: str, name: str) -> None:
+        """Remove the samples of an object that no longer exists, or that another operator serves."""
+        self.ended(namespace, name)
         self._objects.forget((namespace, name))
 
     def oldest_pass(self) -> float:

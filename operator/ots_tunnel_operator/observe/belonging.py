@@ -45,7 +45,9 @@ def with_own_terminations(world: World) -> World:
 
 def _is_own(report: WorkerReport, resource: Resource) -> bool:
     if report.tunnel_id:
-        return report.tunnel_id == resource.recorded_tunnel.get("id")
+        # a worker of a stream names the table of leases, which is the same whatever stream its leases are of
+        leases = resource.spec.source.stream
+        return report.tunnel_id == (resource.recorded_tunnel.get("id") if leases is None else leases.lease_table)
     return report.client_id.startswith(names.client_tag_prefix(resource.uid))
 
 

@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import aiohttp
-
 from ots_tunnel_operator import names
 from ots_tunnel_operator.kube.cluster import Reader
-from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SPARK_APPLICATION, Kind
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SPARK_APPLICATION, Kind, Manifest
+from ots_tunnel_operator.kube.looked_at import look_at
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.observe.belonging import with_own_reports, with_own_terminations
@@ -23,9 +22,11 @@ from ots_tunnel_operator.observe.pods import spark_pod, worker_pod
 from ots_tunnel_operator.observe.pull_causes import with_known_causes
 from ots_tunnel_operator.observe.scrape import scrape
 from ots_tunnel_operator.observe.settling import observe_settling
+from ots_tunnel_operator.observe.shards.observer import ShardsObserver
 from ots_tunnel_operator.observe.sides import SidesObserver
 from ots_tunnel_operator.observe.stillness import observe_movement, observe_silence
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
+from ots_tunnel_operator.observe.worker_page import ReadPage
 from ots_tunnel_operator.observe.worker_secrets import observe_worker_secrets
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.turns.queue import Patience
@@ -39,7 +40,7 @@ class Observer:
 
     Args:
         kube: what watches keep of the cluster.
-        session: asks the workers for their reports.
+        read: reads the pages of the workers.
         settings: of the process.
         turn: what the other objects do about new workers.
     """
@@ -47,16 +48,17 @@ class Observer:
     def __init__(
         self,
         kube: Reader,
-        session: aiohttp.ClientSession,
+        read: ReadPage,
         settings: Settings,
         turn: Callable[[Resource], RolloutTurn] = lambda _: RolloutTurn(),
     ) -> None:
         self._kube = kube
-        self._session = session
+        self._read = read
         self._settings = settings
         self._turn = turn
         self._sides = SidesObserver(kube, settings)
         self._tunnel = TunnelObserver(settings)
+        self._shards = ShardsObserver(settings)
         self._peek = PeekObserver(settings)
 
     async def observe(self, resource: Resource, cache: LoopCache, *, elder: Competitor | None, now: float) -> World:
@@ -71,12 +73,12 @@ class Observer:
         Raises:
             KubeError: the API server does not answer.
         """
-        world = World(resource, now, elder=elder, children=await self._children(resource), scaling=cache.scaling)
+        world = World(resource, now, elder=elder, children=await self._children(resource, cache), scaling=cache.scaling)
         world = replace(world, rollout_turn=self._turn(resource))
         selector = names.selector_text(resource.name)
         items = await self._kube.list(POD, resource.namespace, selector)
         found = with_known_causes([worker_pod(item) for item in items], cache)
-        pods = await scrape(self._session, resource, found, timeout=self._settings.scrape_seconds)
+        pods = await scrape(self._read, resource, found, timeout=self._settings.scrape_seconds)
         pods = with_own_reports(pods, resource)
         world = replace(world, pods=pods, consumed_until=_consumed_until(pods, cache))
         world = observe_silence(world, cache)
@@ -90,36 +92,46 @@ class Observer:
         world = replace(world, worker_secrets=await observe_worker_secrets(self._kube, resource))
         cache.patience = Patience.after(cache.patience)
         async with cache.turn.lent():
-            world = await self._tunnel.observe(
-                await self._sides.observe(world, cache, cache.patience), cache, cache.patience
-            )
-            world = await self._peek.observe(world, cache, cache.patience)
+            world = await self._sides.observe(world, cache, cache.patience)
+            if resource.spec.source.stream is not None:
+                world = await self._shards.observe(world, cache, cache.patience)
+            else:
+                world = await self._tunnel.observe(world, cache, cache.patience)
+                world = await self._peek.observe(world, cache, cache.patience)
         return observe_settling(observe_movement(with_own_terminations(world), cache), cache)
 
-    async def _children(self, resource: Resource) -> dict[tuple[str, str], Mapping[str, Any]]:
+    async def _children(self, resource: Resource, cache: LoopCache) -> dict[tuple[str, str], Mapping[str, Any]]:
         wanted: list[tuple[Kind, str, str]] = [(DEPLOYMENT, names.deployment_name(resource.name), names.ROLE_WORKER)]
         if resource.spec.uses_spark:
             wanted.append((CONFIG_MAP, names.snapshot_name(resource.name), names.ROLE_SNAPSHOT))
             wanted.append((SPARK_APPLICATION, names.snapshot_name(resource.name), names.ROLE_SNAPSHOT))
-        found = await self._owned(resource, wanted)
+        found = await self._owned(resource, wanted, cache)
         if (
             resource.spec.sink.files is not None
             and (DEPLOYMENT.kind, names.deployment_name(resource.name)) not in found
         ):
             # it has the place of the files as well (`assess.worker_pods.place`)
-            found |= await self._owned(resource, [(CONFIG_MAP, names.config_name(resource.name), names.ROLE_WORKER)])
+            place = (CONFIG_MAP, names.config_name(resource.name), names.ROLE_WORKER)
+            found |= await self._owned(resource, [place], cache)
         return found
 
     async def _owned(
-        self, resource: Resource, wanted: list[tuple[Kind, str, str]]
+        self, resource: Resource, wanted: list[tuple[Kind, str, str]], cache: LoopCache
     ) -> dict[tuple[str, str], Mapping[str, Any]]:
         found: dict[tuple[str, str], Mapping[str, Any]] = {}
         for kind, name, role in wanted:
-            item = await self._kube.get(kind, resource.namespace, name)
+            item = await self._child(kind, resource.namespace, name, cache)
             # what belongs to a deleted object of this name, or to somebody else, says nothing about this one
             if item is not None and is_owned(item, resource.uid, names.identity_labels(resource.name, role)):
                 found[kind.kind, name] = item
         return found
+
+    async def _child(self, kind: Kind, namespace: str, name: str, cache: LoopCache) -> Manifest | None:
+        """One child. The Deployment changes seldom, and reading it takes a quarter of a pass."""
+        if kind is not DEPLOYMENT:
+            return await self._kube.get(kind, namespace, name)
+        cache.deployment = await look_at(self._kube, kind, namespace, name, cache.deployment)
+        return cache.deployment
 
 
 def _consumed_until(pods: tuple[Pod, ...], cache: LoopCache) -> dict[str, float]:

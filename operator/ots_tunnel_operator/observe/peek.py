@@ -31,7 +31,7 @@ RETRY_SECONDS = 60.0
 
 
 class PeekObserver:
-    """Looks at the channels of objects that sleep, or that might."""
+    """Looks at the channels of objects that sleep, or that might, and of those that are paused."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

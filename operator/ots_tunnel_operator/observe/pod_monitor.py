@@ -12,17 +12,18 @@ from dataclasses import replace
 from typing import Any
 
 from ots_tunnel_operator import names
-from ots_tunnel_operator.diagnosis import pod_monitor_problem
+from ots_tunnel_operator.diagnosis import pod_monitor_held, pod_monitor_problem
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Reader
 from ots_tunnel_operator.kube.kinds import POD_MONITOR
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_child
+from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world.absence import Failure, Missing, Unread
 from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.world import World
 
-#: Seconds after which a refused apply or deletion is tried again.
+#: Seconds after which a refused apply or deletion is tried again, and one that a finalizer holds is told.
 AGAIN_SECONDS = 300.0
 
 
@@ -50,8 +51,12 @@ async def observe_pod_monitor(
             return Unread()
         return Failure(pod_monitor_problem(error, name, wanted=wanted))
     # one that belongs to somebody else is not this object's: an apply says so
-    is_ours = found is not None and is_child(found, POD_MONITOR, resource.name, resource.uid)
-    return found if found is not None and is_ours else Missing()
+    if found is None or not is_child(found, POD_MONITOR, resource.name, resource.uid):
+        return Missing()
+    going = parse_time(found["metadata"].get("deletionTimestamp"))
+    if not wanted and going is not None and cache.time - going >= AGAIN_SECONDS:
+        return Failure(pod_monitor_held(name, found["metadata"].get("finalizers") or ()))
+    return found
 
 
 def with_refusal(world: World, cache: LoopCache) -> World:

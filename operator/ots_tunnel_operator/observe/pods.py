@@ -11,7 +11,7 @@ from ots_tunnel_operator.names import ANNOTATION_DELETION_COST, WORKER_CONTAINER
 from ots_tunnel_operator.observe.containers import removed, unscheduled, why_not_running, worker_container
 from ots_tunnel_operator.observe.mounting import mounting
 from ots_tunnel_operator.times import latest_time, parse_time
-from ots_tunnel_operator.world.pod import Pod, SparkPod
+from ots_tunnel_operator.world.pod import Origin, Pod, SparkPod
 from ots_tunnel_operator.world.report import ReportedGap
 
 #: Label by which Spark tells driver and executors apart.
@@ -41,6 +41,7 @@ def worker_pod(item: Mapping[str, Any]) -> Pod:
         deletion_cost=str((metadata.get("annotations") or {}).get(ANNOTATION_DELETION_COST) or ""),
         container=found,
         template=str((metadata.get("labels") or {}).get(TEMPLATE_HASH) or ""),
+        origin=Origin.of(item),
         unscheduled=unscheduled(conditions),
         removed=words,
         removed_time=removed_time,

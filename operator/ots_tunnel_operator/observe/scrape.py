@@ -1,17 +1,22 @@
-"""Reports of worker pods: GET http://<pod>:8080/channels. No answer means unknown, never 0."""
+"""Reports of worker pods: GET http://<pod>:8080/channels. No answer means unknown, never 0.
+
+A worker runs an image of the user's, and all objects share one process. So a page is read only where its values are as
+many as those of a worker's, and the workers of one object report a bounded number of channels together.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
-import aiohttp
-
-from ots_tunnel_operator import names
+from ots_tunnel.errors import CodecError
 from ots_tunnel_operator.log_actions import LogAction
+from ots_tunnel_operator.observe.worker_page import ReadPage
 from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world.pod import Pod
 from ots_tunnel_operator.world.report import RefusedCount, ReportedGap, SinkContact, WorkerChannel, WorkerReport
@@ -19,40 +24,84 @@ from ots_tunnel_operator.world.resource import Resource
 
 logger = logging.getLogger(__name__)
 
-#: Longest document accepted, bytes; about 10,000 channels.
-MAX_BYTES = 8 * 1024 * 1024
+#: Most values of a document: more than 10,000 channels have. Python takes up to 70 bytes for a value of three.
+MAX_VALUES = 200_000
+#: Most channels that the workers of one object report together; each has one worker, but for a moment.
+MAX_CHANNELS = 20_000
+#: Largest number of a document, as in the API server's int64.
+MAX_WHOLE = 2**63 - 1
+#: What a document of another form raises. A worker runs an image of the user's, so it may be anything.
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
-async def scrape(
-    session: aiohttp.ClientSession, resource: Resource, pods: Sequence[Pod], *, timeout: float
-) -> tuple[Pod, ...]:
+@dataclass(slots=True)
+class _Room:
+    """How many channels the workers of an object may still report."""
+
+    channels: int
+
+    def take(self, report: WorkerReport) -> WorkerReport:
+        """The report, if there is room for it.
+
+        Raises:
+            ValueError: there is none.
+        """
+        self.channels -= len(report.channels)
+        if self.channels < 0:
+            raise ValueError(f"the workers report more than {MAX_CHANNELS} channels")
+        return report
+
+
+async def scrape(read: ReadPage, resource: Resource, pods: Sequence[Pod], *, timeout: float) -> tuple[Pod, ...]:
     """The pods of an object with their workers' reports; all are asked concurrently, within `timeout` seconds."""
     place = {"namespace": resource.namespace, "object": resource.name}
+    room = _Room(MAX_CHANNELS)
 
     async def ask(pod: Pod) -> Pod:
         if pod.phase != "Running" or not pod.ip:
             return pod
-        return replace(pod, report=await _ask(session, pod, place, timeout))
+        return replace(pod, report=await _ask(read, pod, place, room, timeout))
 
     return tuple(await asyncio.gather(*(ask(pod) for pod in pods)))
 
 
-async def _ask(
-    session: aiohttp.ClientSession, pod: Pod, place: Mapping[str, str], timeout: float
-) -> WorkerReport | None:
-    host = f"[{pod.ip}]" if ":" in pod.ip else pod.ip
-    url = f"http://{host}:{names.WORKER_PORT}/channels"
+async def _ask(read: ReadPage, pod: Pod, place: Mapping[str, str], room: _Room, timeout: float) -> WorkerReport | None:
     try:
-        async with session.get(url, timeout=aiohttp.ClientTimeout(total=timeout)) as answer:
-            if answer.status != 200:
-                return None
-            if (answer.content_length or 0) > MAX_BYTES:
-                return None
-            return parse_report(await answer.json(content_type=None))
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        async with asyncio.timeout(timeout):
+            body = await read(pod.ip, "/channels")
+        return None if body is None else room.take(parse_report(read_document(body)))
+    except (CodecError, TimeoutError, OSError, *_UNREADABLE) as error:
         values = {**place, "kind": "Pod", "child": pod.name, "error": type(error).__name__}
         logger.debug("a worker did not answer", extra={"action": LogAction.WORKER_SILENT, **values})
         return None
+
+
+def read_document(body: bytes) -> Any:
+    """The document in a body; its figures are finite, and its values bounded in number.
+
+    Raises:
+        ValueError: it is no JSON, has more than MAX_VALUES values, or a number that no figure can have.
+        RecursionError: it is nested too deeply.
+    """
+    # each value but the first follows one of these; counting them takes a hundredth of reading the document
+    values = sum(body.count(sign) for sign in b",[{")
+    if values > MAX_VALUES:
+        raise ValueError(f"found {values} values, allowed are {MAX_VALUES}")
+    return json.loads(body, parse_constant=_not_finite, parse_float=_finite, parse_int=_whole)
+
+
+def _whole(text: str) -> int:
+    number = int(text)
+    return number if abs(number) <= MAX_WHOLE else _not_finite(text)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _not_finite(text)
+
+
+def _not_finite(text: str) -> NoReturn:
+    raise ValueError(f"found {text}, allowed are finite numbers")
 
 
 def parse_report(document: Mapping[str, Any]) -> WorkerReport:

@@ -14,11 +14,10 @@ from functools import partial
 from ots_tunnel.client.table import TableDescription
 from ots_tunnel.errors import ObjectNotExist
 from ots_tunnel.model import Credentials
-from ots_tunnel.tables import TableSchema
 from ots_tunnel_operator.api.object import Source, TablestoreSink
 from ots_tunnel_operator.assess.verdict import was_behind
 from ots_tunnel_operator.diagnosis import Place, instance_busy, secret_name, service_problem
-from ots_tunnel_operator.instance import CALL_ERRORS, Instance
+from ots_tunnel_operator.instance import CALL_ERRORS, Instance, table_schema
 from ots_tunnel_operator.kube.cluster import Reader
 from ots_tunnel_operator.kube.kinds import SECRET
 from ots_tunnel_operator.loop_cache import LoopCache, Side
@@ -104,12 +103,13 @@ class SidesObserver:
                 return SideView(credentials, await self._still(instance, side, kept, world, patience))
             described = await self._described(instance, spec.table, patience)
             if described is None:
+                side.table = None  # of before this look
                 return SideView(credentials, Missing())
             table = _table(described)
             if empty_matters:
-                is_empty = partial(instance.tables.is_empty, spec.table, table.schema)
+                is_empty = partial(instance.rows.is_empty, spec.table, table.schema.keys)
                 seconds, about = self._settings.call_seconds, f"rows of {spec.table}"
-                empty = await instance.calls.make(seconds, is_empty, patience, about=about, blocks=True)
+                empty = await instance.calls.make(seconds, is_empty, patience, about=about)
                 table = replace(table, empty=empty)
         except NoTurn:
             # nothing was asked, so what is known stays known
@@ -154,10 +154,15 @@ class SidesObserver:
         self, world: World, side: Side, spec: Source | TablestoreSink, place: Place
     ) -> Credentials | Failure:
         name = secret_name(spec)
-        secret = await self._kube.get(SECRET, world.resource.namespace, name)
+        namespace = world.resource.namespace
+        version = await self._kube.stored_version(SECRET, namespace, name)
+        if side.credentials is not None and version and side.secret == (name, version):
+            # a Secret may be large, and changes seldom
+            return side.credentials
+        secret = await self._kube.get(SECRET, namespace, name)
         found = read_credentials(secret, name, place)
         if isinstance(found, Credentials):
-            side.credentials = found
+            side.credentials, side.secret = found, (name, version)
         return found
 
 
@@ -170,19 +175,6 @@ def _table(found: TableDescription) -> Table:
         stream_retention_seconds=retention,
         stream_start=stream.enabled_time,
         created=None if found.created_us is None else found.created_us / 1e6,
-    )
-
-
-def table_schema(found: TableDescription) -> TableSchema:
-    """The schema in a description, as the vendor's SDK tells it."""
-    return TableSchema(
-        found.name,
-        found.primary_key,
-        found.defined_columns,
-        found.time_to_live,
-        found.max_versions,
-        found.max_version_deviation,
-        found.allow_update,
     )
 
 

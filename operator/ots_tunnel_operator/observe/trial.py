@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.client import REFUSALS, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.drift import is_current, stamp, stamped
 from ots_tunnel_operator.kube.kinds import Manifest
@@ -22,9 +22,7 @@ from ots_tunnel_operator.loop_cache import LoopCache, Trial
 
 #: Seconds after which a template that was refused is tried again.
 AGAIN_SECONDS = 300.0
-#: HTTP statuses by which the API server refuses what it was sent, and not the caller or the moment.
-_REFUSALS = frozenset({400, 403, 422})
-#: Begin of the words about a caller who lacks a right, behind the name of the object.
+#: Begin of the words about a caller who lacks a right, behind the name of the object: they are not about the template.
 _NO_RIGHT = 'is forbidden: User "'
 #: What a server-side apply says of a field that no template has, or of a value of another type. It comes as an error of
 #: the API server itself (500).
@@ -72,7 +70,7 @@ async def _refusal(kube: Cluster, sent: Manifest) -> str:
     try:
         await kube.try_apply(sent)
     except KubeError as error:
-        is_about_template = error.status in _REFUSALS and _NO_RIGHT not in error.message
+        is_about_template = error.status in REFUSALS and _NO_RIGHT not in error.message
         if not is_about_template and _NOT_TYPED not in error.message:
             raise
         return error.message

@@ -7,12 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from ots_tunnel.errors import ParameterInvalid, ResourceGone, TunnelExpired
+from ots_tunnel.errors import CodecError, ParameterInvalid, ResourceGone, TunnelExpired
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelDescription
 from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.completion import awaits_proof
 from ots_tunnel_operator.assess.creation import is_recreated
+from ots_tunnel_operator.assess.draining import client_without_pod
 from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.assess.preflight import tunnel_expired
 from ots_tunnel_operator.assess.snapshot import COMPLETED
@@ -28,6 +29,9 @@ from ots_tunnel_operator.turns.queue import NoTurn, Patience
 from ots_tunnel_operator.world.absence import Failure, Missing
 from ots_tunnel_operator.world.service import Table, Tunnel
 from ots_tunnel_operator.world.world import World
+
+#: Most channels of a tunnel: an endpoint is whatever an object names, and all objects share the memory.
+MAX_CHANNELS = 20_000
 
 R = TypeVar("R")
 
@@ -60,10 +64,10 @@ class TunnelObserver:
         try:
             description = await self._description(world, instance, patience)
         except CALL_ERRORS as error:
-            return replace(world, tunnel=_failure(error, world, cache))
+            return replace(world, tunnel=failed_look(error, world, cache))
         if description is None:
             return replace(world, tunnel=Missing())
-        world = replace(world, foreign_since=_foreign(description, world, cache))
+        world = replace(world, foreign_since=foreign_clients(description, world, cache))
         try:
             checkpoints = None
             is_told = not awaits_movement(world) or has_moved(description) is not None
@@ -72,15 +76,15 @@ class TunnelObserver:
         except ResourceGone as error:
             problem = Problem(
                 Reason.CHECKPOINT_UNREADABLE,
-                f"spec.source.tunnel.name {spec.source.tunnel.name!r}: the service does not show its checkpoints "
+                f"spec.source.tunnel.name {spec.source.a_tunnel.name!r}: the service does not show its checkpoints "
                 f"({error.code}), so it is unknown what was consumed: create another object with another tunnel name "
                 f"instead, or {world.resource.start_over()}",
                 ("TunnelReady",),
             )
             return replace(world, tunnel=Failure(problem))
         except CALL_ERRORS as error:
-            return replace(world, tunnel=_failure(error, world, cache))
-        cache.tunnel = Tunnel(description, checkpoints, _same_since(description, last_picture, world, cache))
+            return replace(world, tunnel=failed_look(error, world, cache))
+        cache.tunnel = Tunnel(description, checkpoints, same_since(description, last_picture, world, cache))
         cache.tunnel_of, cache.tunnel_time = spec.identity, world.now
         listed = {str(channel.channel_id) for channel in description.channels}
         cache.consumed_until = {key: time for key, time in cache.consumed_until.items() if key in listed}
@@ -90,7 +94,7 @@ class TunnelObserver:
         """The cached tunnel if it is younger than a poll, so that a burst of pod events causes no calls.
 
         None while a decision depends on a fresh one: no watch reports a new tunnel, the first token of a channel,
-        or the end of the last channel.
+        the end of the last channel, or that of the last worker of a suspended object.
         """
         resource, kept = world.resource, cache.tunnel
         recorded = resource.recorded_tunnel.get("id")
@@ -108,6 +112,7 @@ class TunnelObserver:
             or not is_initialised(kept.description)
             or awaits_proof(world)
             or awaits_movement(world)
+            or (resource.spec.suspend and client_without_pod(replace(world, tunnel=kept)))
         ):
             return None
         starting = _needs_checkpoints(world) and resource.recorded_snapshot.get("tunnelId") != recorded
@@ -121,16 +126,16 @@ class TunnelObserver:
         """
         source = world.resource.spec.source
         about = f"tunnels of {source.table}"
-        describe = partial(instance.tunnels.describe_tunnel, source.table, source.tunnel.name)
+        describe = partial(instance.tunnels.describe_tunnel, source.table, source.a_tunnel.name)
         if world.resource.recorded_tunnel.get("id"):
             try:
-                return await self._call(instance, describe, patience, about)
+                return _bounded(await self._call(instance, describe, patience, about))
             except ParameterInvalid:
                 pass
         listed = await self._call(instance, partial(instance.tunnels.list_tunnels, source.table), patience, about)
-        if all(tunnel.tunnel_name != source.tunnel.name for tunnel in listed):
+        if all(tunnel.tunnel_name != source.a_tunnel.name for tunnel in listed):
             return None
-        return await self._call(instance, describe, patience, about)
+        return _bounded(await self._call(instance, describe, patience, about))
 
     async def _checkpoints(
         self, instance: Instance, description: TunnelDescription, patience: Patience
@@ -146,7 +151,19 @@ class TunnelObserver:
         return await instance.calls.make(self._settings.call_seconds, call, patience, about=about)
 
 
-def _failure(error: Exception, world: World, cache: LoopCache) -> Failure:
+def _bounded(description: TunnelDescription) -> TunnelDescription:
+    """A description that can be kept.
+
+    Raises:
+        CodecError: it lists more channels than any table has.
+    """
+    number = len(description.channels)
+    if number > MAX_CHANNELS:
+        raise CodecError(f"DescribeTunnel: found {number} channels, allowed are {MAX_CHANNELS}")
+    return description
+
+
+def failed_look(error: Exception, world: World, cache: LoopCache) -> Failure:
     """What a failed call tells; the next pass reads credentials and table again, unless nothing was asked."""
     place = Place.of_source(world.resource.spec.source)
     if isinstance(error, NoTurn):
@@ -164,7 +181,7 @@ def _needs_checkpoints(world: World) -> bool:
     return world.resource.uses_spark and world.resource.recorded_snapshot.get("state") != COMPLETED
 
 
-def _same_since(
+def same_since(
     description: TunnelDescription, last: frozenset[tuple[str, str, str]], world: World, cache: LoopCache
 ) -> float:
     """Time of the first of the looks in a row that found the channels as they are now; `last` is the last look's."""
@@ -176,7 +193,7 @@ def _same_since(
     return cache.picture_time
 
 
-def _foreign(description: TunnelDescription, world: World, cache: LoopCache) -> dict[str, float]:
+def foreign_clients(description: TunnelDescription, world: World, cache: LoopCache) -> dict[str, float]:
     """Owners of channels that are no workers of this object: client id -> time of the first sighting."""
     prefix = names.client_tag_prefix(world.resource.uid)
     owners = {str(channel.client_id) for channel in description.channels if channel.client_id}

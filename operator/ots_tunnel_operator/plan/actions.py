@@ -65,6 +65,23 @@ class TryTemplate:
 
 
 @dataclass(frozen=True, slots=True)
+class TryObject:
+    """Ask the API server whether it takes a manifest that is not applied yet; nothing is stored.
+
+    It is not asked where applying the manifest would change nothing.
+    """
+
+    manifest: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyToExisting:
+    """Apply a manifest where its object exists, also where no watch shows it; where there is none, none is made."""
+
+    manifest: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class CheckName:
     """Refuse to go on where somebody else has the name of this manifest; nothing is stored."""
 
@@ -113,6 +130,8 @@ Action = (
     | DeleteTunnel
     | ApplyObject
     | TryTemplate
+    | TryObject
+    | ApplyToExisting
     | CheckName
     | ScaleDown
     | SetReplicas

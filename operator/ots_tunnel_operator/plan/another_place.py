@@ -8,9 +8,10 @@ the tunnel has moved is looked at once more when the last one has ended (`assess
 from __future__ import annotations
 
 from ots_tunnel_operator.assess.assessment import Assessment
-from ots_tunnel_operator.assess.draining import is_deployed
+from ots_tunnel_operator.assess.draining import GONE, client_without_pod, is_deployed
 from ots_tunnel_operator.assess.worker_pods.place import former_place
-from ots_tunnel_operator.plan.actions import Plan, ScaleDown, Wait
+from ots_tunnel_operator.plan.actions import Plan, Wait
+from ots_tunnel_operator.plan.stopping import scale_down
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.world.world import World
 
@@ -25,8 +26,9 @@ def empty_former_place(world: World, assessment: Assessment) -> Plan | None:
     before = former_place(world)
     # nobody removes an evicted pod
     alive = sum(pod.is_alive for pod in world.pods)
-    if not before or not (alive or is_deployed(world)):
+    client = client_without_pod(world)
+    if not before or not (alive or is_deployed(world) or client):
         return None
-    actions = (ScaleDown(),) if assessment.deployed_replicas else ()
     left = f"the place of spec.sink.files.url changes when the workers of {before!r} have ended: {alive} pods are left"
-    return Plan(actions, Wait(Reason.STARTING_WORKERS, left))
+    left += f", and client {client!r}: {GONE}" if client else ""
+    return Plan(scale_down(world, assessment), Wait(Reason.STARTING_WORKERS, left))

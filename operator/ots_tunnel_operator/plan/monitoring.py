@@ -7,6 +7,7 @@ starts again knows of it, and an object that never asked for one is never looked
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.kube.kinds import POD_MONITOR
@@ -28,14 +29,22 @@ def monitoring(world: World, settings: Settings) -> tuple[Action, ...]:
     """
     resource, seen = world.resource, world.pod_monitor
     name, recorded = names.workers_name(resource.name), resource.status.get("podMonitor")
-    is_there = isinstance(seen, Mapping)
-    if not (is_there or isinstance(seen, Missing)):
+    if not isinstance(seen, Mapping | Missing):
         return ()
     if not resource.wants_pod_monitor:
-        return (Aside(DeleteObject(POD_MONITOR, name)),) if is_there else (RecordStatus({"podMonitor": None}),)
+        return _remove(name, seen)
     if world.deployment is None:
         return ()
     record = () if recorded == name else (RecordStatus({"podMonitor": name}),)
     labels = dict(settings.pod_monitor_labels)
     manifest = pod_monitor(resource.object, settings.pod_monitor_interval, labels)
     return (*record, Aside(ApplyObject(manifest)))
+
+
+def _remove(name: str, seen: Mapping[str, Any] | Missing) -> tuple[Action, ...]:
+    """Delete it once, and forget it when it is gone."""
+    if isinstance(seen, Missing):
+        return (RecordStatus({"podMonitor": None}),)
+    # its deletion is under way; a finalizer may hold it for long
+    is_going = seen["metadata"].get("deletionTimestamp")
+    return () if is_going else (Aside(DeleteObject(POD_MONITOR, name)),)

@@ -60,13 +60,14 @@ from ots_tunnel_operator.assess.creation import (
     is_standing,
     withdrawal,
 )
-from ots_tunnel_operator.assess.draining import draining, is_deployed
+from ots_tunnel_operator.assess.draining import GONE, client_without_pod, draining, is_deployed
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
-from ots_tunnel_operator.plan.actions import Action, EnsureDestination, Plan, RecordStatus, ScaleDown, Wait
+from ots_tunnel_operator.plan.actions import EnsureDestination, Plan, RecordStatus, Wait
 from ots_tunnel_operator.plan.monitoring import monitoring
 from ots_tunnel_operator.plan.reset import plan_reset, refuse_reset
 from ots_tunnel_operator.plan.sight import Sight, look
 from ots_tunnel_operator.plan.snapshot import copy_again, plan_snapshot, record_actions, suspend_snapshot
+from ots_tunnel_operator.plan.stopping import scale_down
 from ots_tunnel_operator.plan.tunnel import tunnel_step
 from ots_tunnel_operator.plan.workers import consume, leave, may_consume
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -132,11 +133,11 @@ def _refuted_by_reading(problem: Problem) -> bool:
 
 def _with_problem(world: World, assessment: Assessment, settings: Settings, problem: Problem) -> Plan:
     if assessment.was_completed and _is_read_no_more(world, problem):
-        return Plan(_scale_down(assessment), completed=True)
+        return Plan(scale_down(world, assessment), completed=True)
     if problem.stops_workers:
         # a task of Spark that goes on could write what makes a lost table look copied
         suspension = suspend_snapshot(world, assessment.snapshot, settings) or ()
-        actions = (*_scale_down(assessment), *suspension)
+        actions = (*scale_down(world, assessment), *suspension)
         return Plan(actions, problem=problem, completed=assessment.was_completed)
     if problem.leaves_workers or not may_consume(world, assessment):
         return leave(assessment, problem)
@@ -147,10 +148,6 @@ def _is_read_no_more(world: World, problem: Problem) -> bool:
     """Whether what was read is gone: the tunnel, or the table where none is needed."""
     is_table_gone = problem.reason is Reason.TABLE_NOT_FOUND and world.resource.wire_type is None
     return problem.reason in TUNNEL_GONE or is_table_gone
-
-
-def _scale_down(assessment: Assessment) -> tuple[Action, ...]:
-    return (ScaleDown(),) if assessment.deployed_replicas else ()
 
 
 def _another_table(world: World, seen: Sight, assessment: Assessment) -> Plan | None:
@@ -167,9 +164,11 @@ def _another_table(world: World, seen: Sight, assessment: Assessment) -> Plan | 
     # nobody removes an evicted pod
     alive = sum(pod.is_alive for pod in world.pods)
     name = f"table {sink.table!r}"
-    if is_deployed(world) or alive:
+    client = client_without_pod(world)
+    if is_deployed(world) or alive or client:
         left = f"{name} is used when the workers of the former one have ended: {alive} pods are left"
-        return Plan(_scale_down(assessment), Wait(Reason.CREATING_DESTINATION, left))
+        left += f", and client {client!r}: {GONE}" if client else ""
+        return Plan(scale_down(world, assessment), Wait(Reason.CREATING_DESTINATION, left))
     if not is_anew:
         return None
     forgotten = RecordStatus({"destination": dict.fromkeys(OF_TABLE)})
@@ -212,5 +211,5 @@ def _suspended(world: World, assessment: Assessment, settings: Settings) -> Plan
     suspension = suspend_snapshot(world, assessment.snapshot, settings)
     still = draining(world, assessment.snapshot)
     wait = Wait(Reason.SUSPENDING, still) if still else None
-    actions = _scale_down(assessment) + (suspension or ())
+    actions = scale_down(world, assessment) + (suspension or ())
     return Plan(actions, wait, assessment.problem, completed=assessment.was_completed)

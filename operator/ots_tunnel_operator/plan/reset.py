@@ -84,6 +84,11 @@ def _answer(world: World, assessment: Assessment) -> tuple[Course, Facts] | Refu
         return None
     if isinstance(request, Unreadable):
         return Refusal(f"annotation ots-tunnel.dev/reset: {request.message}")
+    if resource.spec.source.stream is not None:
+        return Refusal(
+            f"spec.source: found stream, needed is tunnel: every form of a reset makes another tunnel; "
+            f"{resource.start_over()}"
+        )
     if not resource.spec.suspend:
         pause = pause_command(resource.namespace, resource.name)
         return Refusal(f"the object is not suspended: `{pause}`, then ask again with another token")

@@ -34,7 +34,7 @@ def create_next(world: World, assessment: Assessment, settings: Settings, reset:
     seen = look(world)
     if assessment.problem is not None or isinstance(seen, Wait):
         return Plan(wait=wait, problem=assessment.problem)
-    name, adopts = world.resource.spec.source.tunnel.name, reset.request.existing is Existing.ADOPT
+    name, adopts = world.resource.spec.source.read_through, reset.request.existing is Existing.ADOPT
     if not isinstance(seen.tunnel, Tunnel):
         if adopts:
             return Plan(wait=wait, problem=_unwanted(f"{name!r}: the tunnel that the reset was to adopt is gone"))

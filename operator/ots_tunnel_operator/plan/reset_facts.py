@@ -38,7 +38,7 @@ def reset_facts(world: World, assessment: Assessment) -> Facts | str:
     resource, source = world.resource, world.source
     if not isinstance(source, Table):
         return "the source table could not be read"
-    tunnel = resource.spec.source.tunnel
+    tunnel = resource.spec.source.a_tunnel
     needs_tunnel = resource.spec.wire_type is not None
     found = found_tunnel(world) if needs_tunnel else Found.GONE
     if found is None:
@@ -107,7 +107,7 @@ def _is_lost(world: World) -> bool:
     if spec.sink.tablestore is None:
         return False
     # an object that only follows changes may have had none yet
-    is_emptied = spec.source.tunnel.type != "Stream" and isinstance(found, Table) and found.empty is True
+    is_emptied = spec.source.kind != "Stream" and isinstance(found, Table) and found.empty is True
     return is_emptied or isinstance(found, Missing) or is_recreated(world)
 
 
@@ -119,7 +119,7 @@ def _is_empty(world: World) -> bool:
 def _base_copied(world: World, assessment: Assessment) -> bool | None:
     """Whether every existing row was copied before, or none is wanted; None is unknown."""
     resource, under_way = world.resource, running(world.resource.status)
-    if resource.spec.source.tunnel.type == "Stream" or resource.is_without_base:
+    if resource.spec.source.kind == "Stream" or resource.is_without_base:
         return True
     if under_way is not None and not resource.recorded_tunnel.get("id"):
         # a reset that begins with changes was allowed, because they were copied
@@ -155,7 +155,7 @@ def _delivered_until(world: World) -> float | None:
     seen = _recorded_tunnel(world)
     lag = None if seen is None else measure(seen, world.pods, world.now)
     measured = None if lag is None else lag.consumed_up_to
-    window = world.resource.spec.source.tunnel.stream
+    window = world.resource.spec.source.window
     begin = {} if window is None else window.model_dump(mode="json", by_alias=True, exclude_none=True)
     return delivered_until(world.resource.status, begin, measured)
 

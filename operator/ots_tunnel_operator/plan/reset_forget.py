@@ -56,7 +56,7 @@ def _start(request: Request, resource: Resource) -> Start | None:
 
 def _unlike_spec(start: Start | None, resource: Resource) -> Start | None:
     """The start where the spec has another one: a tunnel like the spec's needs no record of its start."""
-    tunnel = resource.spec.source.tunnel
+    tunnel = resource.spec.source.a_tunnel
     if start is None or tunnel.type != "Stream":
         return start
     wanted = tunnel.stream

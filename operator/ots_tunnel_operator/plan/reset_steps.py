@@ -24,11 +24,12 @@ from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.assess.snapshot import COMPLETED, LONGEST_WRITE_DEADLINE, SPLIT_DEADLINE
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SPARK_APPLICATION
-from ots_tunnel_operator.plan.actions import Action, DeleteObject, DeleteTunnel, Plan, RecordStatus, ScaleDown, Wait
+from ots_tunnel_operator.plan.actions import DeleteObject, DeleteTunnel, Plan, RecordStatus, Wait
 from ots_tunnel_operator.plan.reset_create import create_next
 from ots_tunnel_operator.plan.reset_facts import found_tunnel, reset_facts
 from ots_tunnel_operator.plan.reset_forget import OF_FORMER, forgotten
 from ots_tunnel_operator.plan.snapshot import suspend_snapshot
+from ots_tunnel_operator.plan.stopping import scale_down
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.reset.facts import Found
 from ots_tunnel_operator.reset.forms import FORMS
@@ -58,8 +59,7 @@ def go_on(world: World, assessment: Assessment, settings: Settings, reset: Runni
     """
     wait = waiting(reset.request)
     if still := draining(world, assessment.snapshot):
-        scale: tuple[Action, ...] = (ScaleDown(),) if assessment.deployed_replicas else ()
-        actions = scale + (suspend_snapshot(world, assessment.snapshot, settings) or ())
+        actions = (*scale_down(world, assessment), *(suspend_snapshot(world, assessment.snapshot, settings) or ()))
         return Plan(actions, replace(wait, message=f"the reset waits: {still}"))
     if world.elder is not None:
         return Plan(wait=wait, problem=assessment.problem)

@@ -20,8 +20,8 @@ RolloutStuck: it keeps its old workers, and its place is free. An object that ro
 it.
 
 One whose new template the API server refuses, for `workers.podTemplate` or by a policy against the release's image,
-cannot begin. Neither can one where somebody else has the name of a child that workers need, such as the NetworkPolicy.
-It is RolloutStuck as well, until that has ended; then it waits for its turn.
+cannot begin. Neither can one where it refuses a child that workers need, such as the NetworkPolicy, or somebody else
+has the name of that child. It is RolloutStuck as well, until that has ended; then it waits for its turn.
 
 While an object waits, its Deployment and its ConfigMap stay as they are: workers of the former release read the former
 document. Only the number of workers follows the spec.
@@ -35,6 +35,7 @@ from typing import Any
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.worker_pods.exits import is_overcome
+from ots_tunnel_operator.assess.worker_pods.present_template import of_present_template
 from ots_tunnel_operator.assess.worker_pods.trouble import MEMORY_SECONDS, RESTARTS
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.plan.actions import Action, ApplyObject, Plan, Wait
@@ -42,8 +43,6 @@ from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world.pod import Pod
 from ots_tunnel_operator.world.world import World
 
-#: Problems of actions before a rollout that last until a person acts: a refused template, or a name that is taken.
-CANNOT_BEGIN = frozenset({Reason.POD_TEMPLATE_REFUSED, Reason.NAME_CONFLICT})
 #: Kinds that are applied after the Deployment: the rollout has begun by then, and workers run without them as well.
 AFTERWARDS = frozenset({"PodDisruptionBudget"})
 
@@ -84,11 +83,15 @@ def asks_again(world: World) -> bool:
     return _progress(world) == Reason.ROLLOUT_STUCK
 
 
-def refused(decided: Plan, world: World, problem: Problem, failed: Action) -> Plan:
-    """The plan with the problem of an action that failed; a rollout that cannot begin keeps no place from others."""
+def refused(decided: Plan, world: World, problem: Problem, failed: Action, *, lasts: bool) -> Plan:
+    """The plan with the problem of an action that failed; a rollout that cannot begin keeps no place from others.
+
+    Args:
+        lasts: whether the action fails again until a person acts, as one with a taken name does.
+    """
     begins = decided.held or decided.wait
     is_needed = not (isinstance(failed, ApplyObject) and failed.manifest["kind"] in AFTERWARDS)
-    is_refused = problem.reason in CANNOT_BEGIN and is_needed and not is_rolling(world)
+    is_refused = lasts and is_needed and not is_rolling(world)
     if is_refused and begins is not None and begins.reason in (Reason.ROLLING_WORKERS, Reason.ROLLOUT_WAITING):
         stuck = Wait(Reason.ROLLOUT_STUCK, "the former workers keep running: what the next ones need is refused")
         decided = replace(decided, wait=stuck, held=None)
@@ -134,12 +137,10 @@ def find_stuck(world: World) -> str | None:
 def _ending_pod(world: World, deployment: Mapping[str, Any]) -> Pod | None:
     """A pod of the new template that is older than the progress deadline and keeps ending."""
     deadline = float(deployment["spec"].get("progressDeadlineSeconds") or 600)
-    alive = sorted((pod for pod in world.pods if pod.is_alive and not pod.deleting), key=lambda pod: pod.name)
-    youngest = max(alive, key=lambda pod: (pod.created, pod.name), default=None)
-    for pod in alive:
-        is_new = youngest is not None and pod.template == youngest.template
+    alive = [pod for pod in world.pods if pod.is_alive and not pod.deleting]
+    for pod in sorted(of_present_template(alive, deployment), key=lambda pod: pod.name):
         is_old = world.now - pod.created >= deadline
-        if is_new and is_old and pod.restarts >= RESTARTS and not is_overcome(pod, world.now, MEMORY_SECONDS):
+        if is_old and pod.restarts >= RESTARTS and not is_overcome(pod, world.now, MEMORY_SECONDS):
             return pod
     return None
 

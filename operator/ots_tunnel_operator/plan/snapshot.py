@@ -17,8 +17,16 @@ from ots_tunnel_operator.kube.kinds import CONFIG_MAP
 from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.manifests.snapshot_document import snapshot_config_map, snapshot_progress_map
 from ots_tunnel_operator.manifests.spark_application import snapshot_application
-from ots_tunnel_operator.manifests.spark_rights import role, role_binding, service_account
-from ots_tunnel_operator.plan.actions import Action, ApplyObject, DeleteObject, Plan, RecordStatus, Wait
+from ots_tunnel_operator.manifests.spark_rights import executors_account, role, role_binding, service_account
+from ots_tunnel_operator.plan.actions import (
+    Action,
+    ApplyObject,
+    ApplyToExisting,
+    DeleteObject,
+    Plan,
+    RecordStatus,
+    Wait,
+)
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
@@ -112,6 +120,7 @@ def snapshot_objects(obj: TablestoreTunnel, label: str, settings: Settings) -> t
     """
     return (
         service_account(obj),
+        executors_account(obj),
         role(obj),
         role_binding(obj),
         snapshot_config_map(obj, label=label),
@@ -121,8 +130,14 @@ def snapshot_objects(obj: TablestoreTunnel, label: str, settings: Settings) -> t
 
 
 def suspend_snapshot(world: World, snapshot: Snapshot, settings: Settings) -> tuple[Action, ...] | None:
-    """The actions that suspend a running application; None where no application runs."""
+    """The actions that suspend a running application; None where no application runs.
+
+    Watches see the operator's labels only. An application that has lost them to another client is in no copy, and its
+    pods go on all the same: the action looks for it at the API server, as for a Deployment (`plan.stopping`).
+    """
     application = snapshot.application
+    if application is None and any(pod.is_alive and not pod.terminated for pod in world.spark_pods):
+        return (ApplyToExisting(_suspended(_application(world, settings))),)
     if application is None or application.state.terminal or application.state is AppState.SUSPENDED:
         return None
     if application.suspend:

@@ -10,6 +10,7 @@ from ots_tunnel_operator.assess.creation import (
     REPEAT_SECONDS,
     is_recorded_at,
     is_standing,
+    stream_record,
     tunnel_record,
     withdrawal,
 )
@@ -20,6 +21,7 @@ from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.absence import Missing
+from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World
 
 
@@ -34,9 +36,11 @@ def tunnel_step(world: World, seen: Sight, settings: Settings) -> Plan | None:
     spec = world.resource.spec
     recorded = world.resource.recorded_tunnel
     wire_type = world.resource.wire_type
+    if spec.source.stream is not None:
+        return _stream_step(world, seen)
     if wire_type is None or seen.tunnel is None:
         return None
-    name = spec.source.tunnel.name
+    name = spec.source.a_tunnel.name
     if isinstance(seen.tunnel, Missing):
         wait = Wait(Reason.CREATING_TUNNEL, f"tunnel {name!r} is being created")
         create = CreateTunnel(TunnelType[wire_type], _stream_config(world))
@@ -64,6 +68,16 @@ def tunnel_step(world: World, seen: Sight, settings: Settings) -> Plan | None:
             ("TunnelReady",),
         )
     return Plan(wait=wait, problem=problem)
+
+
+def _stream_step(world: World, seen: Sight) -> Plan | None:
+    """Record the stream that is read without a tunnel; None once it is recorded. Nothing is created for it."""
+    recorded, source = world.resource.recorded_tunnel, world.resource.spec.source
+    if not isinstance(seen.tunnel, Tunnel) or recorded.get("id"):
+        return None
+    stream = str(seen.tunnel.description.tunnel.tunnel_id)
+    wait = Wait(Reason.CREATING_TUNNEL, f"stream {stream} of table {source.table!r} is read for the first time")
+    return Plan((RecordStatus({"tunnel": stream_record(stream, source)}),), wait, again=True)
 
 
 def _stream_config(world: World) -> StreamConfig | None:

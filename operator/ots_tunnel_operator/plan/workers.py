@@ -9,9 +9,10 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.creation import is_recreated
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
+from ots_tunnel_operator.assess.worker_pods.present_template import of_present_template
 from ots_tunnel_operator.manifests.worker_account import has_own_account, service_account
 from ots_tunnel_operator.manifests.worker_deployment import deployment
-from ots_tunnel_operator.manifests.worker_document import config_map, worker_config
+from ots_tunnel_operator.manifests.worker_document import config_map, worker_document
 from ots_tunnel_operator.manifests.worker_network import network_policy
 from ots_tunnel_operator.manifests.worker_spread import disruption_budget
 from ots_tunnel_operator.plan.actions import (
@@ -19,12 +20,12 @@ from ots_tunnel_operator.plan.actions import (
     ApplyObject,
     CheckName,
     Plan,
-    RecordStatus,
-    ScaleDown,
     SetReplicas,
+    TryObject,
     TryTemplate,
     Wait,
 )
+from ots_tunnel_operator.plan.ahead import before_scaling, number, with_place
 from ots_tunnel_operator.plan.another_place import empty_former_place
 from ots_tunnel_operator.plan.rollout import (
     asks_again,
@@ -86,20 +87,21 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
     # a problem elsewhere does not end a rollout
     wait = None if completed else _wait_for_workers(world, wanted, step)
     wait, held = _rollout(world, actions, step, settings, wait)
-    # first: what comes before the Deployment may be refused, and the workers have to go all the same
-    stopped = () if step.replicas or not assessment.deployed_replicas else (ScaleDown(),)
-    told: tuple[Action, ...] = (*step.marks, *stopped, *_trial(world, actions), *actions)
+    told: tuple[Action, ...] = (*step.marks, *number(world, assessment, step), *_trial(world, actions), *actions)
     if held is not None:
         others = tuple(one for one in actions if one.manifest["kind"] not in HELD)
         is_scaled = assessment.deployed_replicas == step.replicas
         # a trial is a call, and many objects begin to wait at once; names are looked up in memory
-        tried: tuple[Action, ...] = _trial(world, actions) if asks_again(world) else ()
+        is_asked = asks_again(world)
+        tried: tuple[Action, ...] = _trial(world, actions) if is_asked else ()
+        documents = _documents(actions) if is_asked else ()
         scaled = () if is_scaled else (SetReplicas(step.replicas),)
         # the number first: what the next workers need may be refused
-        told = (*step.marks, *tried, *_names(actions), *scaled, *others)
+        told = (*step.marks, *tried, *_names(actions), *scaled, *others, *documents)
+    told = with_place(world, told)
     if assessment.scaling.record is not None and not completed:
         # before it is carried out: an operator that dies in between carries it out after its restart
-        told = (RecordStatus({"autoscaling": assessment.scaling.record}), *told)
+        told = (before_scaling(assessment), *told)
     warning = step.warning or rival(world, wanted)
     return Plan(told, wait, problem or invalid, completed=completed, replicas=wanted, warning=warning, held=held)
 
@@ -112,6 +114,11 @@ def _trial(world: World, actions: tuple[ApplyObject, ...]) -> tuple[TryTemplate,
     has_own_part = bool(world.resource.spec.worker_settings.pod_template)
     workers = (one.manifest for one in actions if one.manifest["kind"] == "Deployment")
     return tuple(TryTemplate(manifest) for manifest in workers if has_own_part or changes_template(world, manifest))
+
+
+def _documents(actions: tuple[ApplyObject, ...]) -> tuple[TryObject, ...]:
+    """The question whether the API server takes the next workers' document: its refusal may have cost the last turn."""
+    return tuple(TryObject(one.manifest) for one in actions if one.manifest["kind"] == "ConfigMap")
 
 
 def _names(actions: tuple[ApplyObject, ...]) -> tuple[CheckName, ...]:
@@ -154,7 +161,7 @@ def _render(
     obj: TablestoreTunnel, tunnel_id: str, mark: float | None, replicas: int, settings: Settings
 ) -> tuple[tuple[ApplyObject, ...], Problem | None]:
     try:
-        config = worker_config(obj, tunnel_id, mark)
+        config = worker_document(obj, tunnel_id, mark)
         document = config_map(obj, config)
         workers = deployment(
             obj,
@@ -203,6 +210,8 @@ def _wait_for_workers(world: World, replicas: int, step: Course) -> Wait | None:
 
 def _why_new_pod_waits(world: World) -> str:
     """Why the youngest pod that is not ready does not run, with a leading semicolon; empty where nothing is known."""
-    waiting = [pod for pod in world.pods if pod.is_alive and not pod.ready and not pod.deleting and pod.message]
+    alive = [pod for pod in world.pods if pod.is_alive and not pod.deleting]
+    new = alive if world.deployment is None else of_present_template(alive, world.deployment)
+    waiting = [pod for pod in new if not pod.ready and pod.message]
     youngest = max(waiting, key=lambda pod: (pod.created, pod.name), default=None)
     return "" if youngest is None else f"; new pod: {youngest.message}"

@@ -49,20 +49,35 @@ def channels_lines(
     rows += _unowned_row(ott)
     lines = [_head(ott, now)]
     if rows:
-        lines += ["", *table(_COLUMNS, rows, screen), "", f"a full bar is {words(worst)} of lag"]
-    return lines + _notes(silent, screen)
+        lines += ["", *table(_columns(ott), rows, screen), "", f"a full bar is {words(worst)} of lag"]
+    return lines + _unreported(ott, screen) + _notes(silent, screen)
+
+
+def _columns(ott: Ott) -> tuple[Column, ...]:
+    """The columns; that of the channels has the word for what the object shares."""
+    return tuple(Column(ott.part.upper()) if column.title == "CHANNEL" else column for column in _COLUMNS)
+
+
+def _unreported(ott: Ott, screen: Screen) -> list[str]:
+    """How much of a stream no worker reports, as the status counts it."""
+    seen, unseen = ott.number("lag", "byCheckpoint"), ott.number("lag", "notLookedAt")
+    parts = [f"{of(seen, ott.part)} by the checkpoint of the lease"] if seen else []
+    parts += [f"the lag of {of(unseen, ott.part)} is not known"] if unseen else []
+    return screen.sentences(f"No worker reports {', and '.join(parts)}.", indent="") if parts else []
 
 
 def _head(ott: Ott, now: float) -> str:
     """The counts of the status, and how old they are."""
     total = ott.number("channels", "total")
     if total is None:
-        return f"{ott.namespace}/{ott.name}: the status has no channels ({ott.condition('TunnelReady').reason or '-'})"
+        return (
+            f"{ott.namespace}/{ott.name}: the status has no {ott.part}s ({ott.condition('TunnelReady').reason or '-'})"
+        )
     parts = [f"{ott.number('channels', kind)} {kind}" for kind in ("open", "closing", "terminated", "unowned")]
     shown = ", ".join(part for part in parts if not part.startswith(("0 ", "None ")))
     observed = ott.time("observedTime")
     at = "" if observed is None else f" (status of {words(now - observed)} ago)"
-    return f"{ott.namespace}/{ott.name}: {of(total, 'channel')}{': ' if shown else ''}{shown}{at}"
+    return f"{ott.namespace}/{ott.name}: {of(total, ott.part)}{': ' if shown else ''}{shown}{at}"
 
 
 def _worker_rows(ott: Ott, report: Report, screen: Screen, worst: int, width: int) -> list[list[Cell]]:
@@ -100,7 +115,7 @@ def _silent_rows(ott: Ott, report: Report, screen: Screen, worst: int, width: in
     known = next((item for item in ott.entries("workers") if item.get("name") == report.pod), {})
     held, lag = known.get("channels"), known.get("lagSeconds")
     bar = "" if lag is None else screen.bar(lag / worst, _BAR)
-    what = UNKNOWN if held is None else of(held, "channel")
+    what = UNKNOWN if held is None else of(held, ott.part)
     cells = [Cell(report.pod, "bold"), Cell(what, "dim"), Cell(""), Cell(""), Cell(short(lag)), Cell(bar, "good")]
     rows = [[*cells, Cell(""), Cell("by the status")]]
     for item in ott.entries("lag", "slowest"):
@@ -126,7 +141,7 @@ def _unowned_row(ott: Ott) -> list[list[Cell]]:
     unowned = ott.number("channels", "unowned")
     if not unowned:
         return []
-    return [[Cell("no worker", "warn"), Cell(of(unowned, "channel"), "warn"), *[Cell("")] * 5, Cell("unowned")]]
+    return [[Cell("no worker", "warn"), Cell(of(unowned, ott.part), "warn"), *[Cell("")] * 5, Cell("unowned")]]
 
 
 def _known_lags(ott: Ott) -> list[int]:

@@ -14,6 +14,7 @@ import click
 from ots_tunnel_operator.plugin.channels import channels_lines
 from ots_tunnel_operator.plugin.edits import Edit, Refused, pause, restart, resume
 from ots_tunnel_operator.plugin.events.view import events_lines
+from ots_tunnel_operator.plugin.flags import with_flags
 from ots_tunnel_operator.plugin.fleet import fleet_lines
 from ots_tunnel_operator.plugin.kubectl import RESOURCE, Kubectl, KubectlFailed
 from ots_tunnel_operator.plugin.live import Course, fleet_frame, follow, object_frame
@@ -49,7 +50,9 @@ def list_(kubectl: Kubectl, everywhere: bool, selector: str) -> None:
     """List objects: state, workers, channels, lag, and why one is not ready."""
     objects = kubectl.objects(everywhere=everywhere, selector=selector)
     servings = kubectl.servings(objects)
-    _say(fleet_lines(objects, _screen(), time.time(), with_namespace=everywhere, servings=servings))
+    _say(
+        fleet_lines(objects, _screen(), time.time(), with_namespace=everywhere, servings=servings, flags=kubectl.flags)
+    )
 
 
 @cli.command(epilog="Example: kubectl ott channels orders-copy -n shop")
@@ -80,7 +83,8 @@ def why(kubectl: Kubectl, name: str) -> None:
     serving = kubectl.serving(ott)
     if serving is not None and serving.failure:
         notes.append(f"Whether its operator runs could not be read: {serving.failure}")
-    _say(why_lines(ott, _screen(), time.time(), events=posted, serving=serving, notes=notes))
+    shown = why_lines(ott, _screen(), time.time(), events=posted, serving=serving, notes=notes, flags=kubectl.flags)
+    _say(shown)
 
 
 @cli.command(epilog="Example: kubectl ott events orders-copy -n shop")
@@ -93,7 +97,7 @@ def events(kubectl: Kubectl, name: str) -> None:
     Events that say the same are one line. Kubernetes keeps an event for an hour by default.
     """
     ott = kubectl.object(name)
-    _say(events_lines(ott, kubectl.namespace_events(ott), _screen(), time.time()))
+    _say(events_lines(ott, kubectl.namespace_events(ott), _screen(), time.time(), flags=kubectl.flags))
 
 
 @cli.command("pause", epilog="Example: kubectl ott pause orders-copy --wait")
@@ -135,7 +139,7 @@ def restart_(kubectl: Kubectl, names: Sequence[str], wait: bool, timeout: int) -
         edit = restart(ott, deployment, time.time())
         assert edit.patch is not None
         kubectl.patch("deployments.apps", ott.name, ott.namespace, edit.patch)
-        _say(edit.words)
+        _say_edit(kubectl, edit)
         restarted.append(ott)
     if wait:
         for ott in restarted:
@@ -174,14 +178,16 @@ def _frame(kubectl: Kubectl, name: str | None, everywhere: bool, course: Course)
     objects = kubectl.objects(everywhere=everywhere)
     course.add(objects)
     servings = kubectl.servings(objects)
-    return fleet_frame(objects, course, _screen(), time.time(), everywhere=everywhere, servings=servings)
+    return fleet_frame(
+        objects, course, _screen(), time.time(), everywhere=everywhere, servings=servings, flags=kubectl.flags
+    )
 
 
 def _carry_out(kubectl: Kubectl, ott: Ott, edit: Edit) -> None:
     """Send the patch, then say what it does."""
     if edit.patch is not None:
         kubectl.patch(RESOURCE, ott.name, ott.namespace, edit.patch)
-    _say(edit.words)
+    _say_edit(kubectl, edit)
 
 
 def _await(kubectl: Kubectl, names: Sequence[str], condition: str, timeout: int) -> None:
@@ -189,6 +195,10 @@ def _await(kubectl: Kubectl, names: Sequence[str], condition: str, timeout: int)
         ott = kubectl.object(name)
         kubectl.wait(ott, condition, timeout)
         click.echo(f"{ott.namespace}/{ott.name}: {condition} is True")
+
+
+def _say_edit(kubectl: Kubectl, edit: Edit) -> None:
+    _say([with_flags(line, kubectl.flags) for line in edit.words])
 
 
 def _screen() -> Screen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ots_tunnel_operator.plugin.flags import with_flags
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.serving import Serving, unserved_sentences
 from ots_tunnel_operator.plugin.text.columns import Cell, Column, table
@@ -34,16 +35,18 @@ def fleet_lines(
     *,
     with_namespace: bool = False,
     servings: Sequence[Serving] = (),
+    flags: Sequence[str] = (),
 ) -> list[str]:
     """The table, whether an operator looks at the objects, and a line that sums it up.
 
     Args:
         servings: the Leases that the objects name.
+        flags: kubectl's own, for the command that is shown.
     """
     if not objects:
         return ["no objects"]
     table = fleet_table(objects, screen, now, with_namespace=with_namespace)
-    return [*table, "", *unserved_lines(objects, servings, screen, now), summary(objects)]
+    return [*table, "", *unserved_lines(objects, servings, screen, now), summary(objects, flags)]
 
 
 def unserved_lines(objects: Sequence[Ott], servings: Sequence[Serving], screen: Screen, now: float) -> list[str]:
@@ -59,7 +62,7 @@ def fleet_table(objects: Sequence[Ott], screen: Screen, now: float, *, with_name
     return table(columns, rows, screen)
 
 
-def summary(objects: Sequence[Ott]) -> str:
+def summary(objects: Sequence[Ott], flags: Sequence[str] = ()) -> str:
     """How many are ready, and which need a person."""
     ready = sum(ott.condition("Ready").is_true for ott in objects)
     stalled = [ott for ott in objects if ott.condition("Stalled").is_true]
@@ -71,7 +74,7 @@ def summary(objects: Sequence[Ott]) -> str:
         first = stalled[0]
         need = "needs you" if len(stalled) == 1 else "need you"
         text += f"; {len(stalled)} {need}: kubectl ott why {first.name} -n {first.namespace}"
-    return text
+    return with_flags(text, flags)
 
 
 def by_trouble(ott: Ott) -> tuple[int, float, str, str]:

@@ -172,5 +172,7 @@ def _failure(said: str) -> KubectlFailed:
     lines: Sequence[str] = [line for line in said.splitlines() if line.strip()] or ["kubectl failed without a word"]
     message = lines[-1].removeprefix("error: ").removeprefix("Error from server ")
     if "doesn't have a resource type" in message and PLURAL in message:
-        message += ": install the chart, or its definition with `kubectl apply --server-side -f crds/`"
+        message += (
+            ": install the chart, or its definition with `kubectl apply --server-side --force-conflicts -f crds/`"
+        )
     return KubectlFailed(message, is_absent="(NotFound)" in lines[-1])

@@ -57,6 +57,7 @@ def fleet_frame(
     *,
     everywhere: bool,
     servings: Sequence[Serving] = (),
+    flags: Sequence[str] = (),
 ) -> list[str]:
     """All objects, those in trouble first; before them, whether an operator looks at them."""
     if not objects:
@@ -64,7 +65,7 @@ def fleet_frame(
     ordered = sorted(objects, key=by_trouble)
     lines = fleet_table(ordered, screen, now, with_namespace=everywhere)
     warnings = unserved_lines(objects, servings, screen, now)
-    return _framed([summary(ordered), *warnings, *course.lines(screen), ""], lines, screen)
+    return _framed([summary(ordered, flags), *warnings, *course.lines(screen), ""], lines, screen)
 
 
 def object_frame(

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from ots_tunnel_operator.plugin.edits import Refused
+from ots_tunnel_operator.plugin.flags import with_flags
 from ots_tunnel_operator.plugin.kubectl import Kubectl
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -65,7 +67,10 @@ def kubectl_options(command: Command) -> Command:
     def wrapped(*, namespace: str, **options: Any) -> Any:
         given = {flag: options.pop(flag.replace("-", "_") + "_flag") for flag in _FLAGS}
         flags = tuple(f"--{flag}={value}" for flag, value in given.items() if value)
-        return command(kubectl=Kubectl(flags, namespace), **options)
+        try:
+            return command(kubectl=Kubectl(flags, namespace), **options)
+        except Refused as error:
+            raise Refused(with_flags(str(error), flags)) from error
 
     for flag, text in reversed(_FLAGS.items()):
         parameter = flag.replace("-", "_") + "_flag"

@@ -129,6 +129,27 @@ class Ott:
         return None if limit is None else int(limit) + int(files.get("maxFileSeconds", 0))
 
     @property
+    def uses_spark(self) -> bool:
+        """Whether the spec lets Spark copy existing rows."""
+        return bool((self.spec.get("engine") or {}).get("baseData") == "Spark")
+
+    @property
+    def leases(self) -> str:
+        """The table of leases by which its workers share the shards of a stream; empty where it reads a tunnel."""
+        stream = (self.spec.get("source") or {}).get("stream") or {}
+        return str(stream.get("leaseTable") or "")
+
+    @property
+    def part(self) -> str:
+        """What its workers share: channels of a tunnel, or shards of a stream; one of them in words."""
+        return "shard" if self.leases else "channel"
+
+    @property
+    def is_copied_by_spark(self) -> bool:
+        """Whether a copy by Spark is recorded that is not over: no worker runs before it is."""
+        return bool(self.status.get("snapshot")) and self.text("snapshot", "state") != "Completed"
+
+    @property
     def is_suspended(self) -> bool:
         """spec.suspend."""
         return bool(self.spec.get("suspend"))

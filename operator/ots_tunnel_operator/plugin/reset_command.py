@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from ots_tunnel_operator.plugin.edits import Refused
+from ots_tunnel_operator.plugin.flags import with_flags
 from ots_tunnel_operator.plugin.kubectl import RESOURCE, Kubectl
 from ots_tunnel_operator.plugin.options import kubectl_options, object_argument, wait_options
 from ots_tunnel_operator.plugin.reset_edit import outcome, refuse_while_consumed, reset
@@ -84,7 +85,7 @@ def reset_(kubectl: Kubectl, name: str, request: Request, dry_run: bool, yes: bo
     """
     ott = kubectl.object(name)
     edit = reset(ott, request, time.time())
-    _say(edit.words)
+    _say(tuple(with_flags(line, kubectl.flags) for line in edit.words))
     if dry_run:
         return
     refuse_while_consumed(ott)

@@ -45,6 +45,11 @@ def reset(ott: Ott, request: Request, now: float) -> Edit:
             f"{place}: token {request.token!r} was used for an earlier request, and each is acted on once: name "
             "another one, or leave --token out; status.reset says what became of the last request"
         )
+    if ott.leases:
+        raise Refused(
+            f"{place}: spec.source: found stream, needed is tunnel: every form of a reset makes another tunnel; to "
+            f"start over, delete the object, and apply it again with another spec.source.stream.leaseTable"
+        )
     facts = facts_of(ott, now)
     found = decide(request, facts)
     if isinstance(found, Refusal):

@@ -67,8 +67,9 @@ from ots_tunnel_operator.world.world import World
 
 _ORPHANED = "one belongs to a worker that is gone, until spec.workers.heartbeatTimeoutSeconds are over"
 
+#: With the word for a channel.
 _ASLEEP = (
-    "no worker runs, because every change was read: the operator looks at each channel every "
+    "no worker runs, because every change was read: the operator looks at each {part} every "
     "spec.autoscaling.scaleToZero.peekIntervalSeconds, and has done so within the last two of them"
 )
 
@@ -120,7 +121,7 @@ def _ready(world: World, assessment: Assessment, plan: Plan, degraded: Condition
         reason = Reason.SUSPENDING if still else Reason.SUSPEND_REQUESTED
         return ConditionValue(False, reason, f"spec.suspend is true: {still or 'nothing is consumed'}")
     if plan.completed:
-        return ConditionValue(True, Reason.COMPLETED, "everything that the tunnel had to deliver is delivered")
+        return ConditionValue(True, Reason.COMPLETED, "everything that was to be delivered is delivered")
     if assessment.trouble is not None and plan.replicas:
         return ConditionValue(False, assessment.trouble.reason, assessment.trouble.message)
     if plan.wait is not None:
@@ -143,15 +144,16 @@ def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> Condi
         # rows may well be copied: nothing of it can be seen
         status = None if degraded.reason is Reason.WORKERS_UNREACHABLE else False
         return ConditionValue(status, degraded.reason, degraded.message)
+    part = world.resource.spec.source.part
     if count_channels(world.tunnel.description).unowned:
         reason = Reason.CHANNELS_MOVING if _takers(world) else Reason.CHANNELS_UNOWNED
-        return ConditionValue(False, reason, "not every channel has a worker")
+        return ConditionValue(False, reason, f"not every {part} has a worker")
     if _orphaned(world, world.tunnel):
         reason = Reason.CHANNELS_MOVING if _takers(world) else Reason.CHANNELS_UNOWNED
-        return ConditionValue(False, reason, f"not every channel has a worker: {_ORPHANED}")
+        return ConditionValue(False, reason, f"not every {part} has a worker: {_ORPHANED}")
     if lag is None or lag.seconds is None:
         return ConditionValue(None, Reason.UNKNOWN, "the lag is not known yet")
-    return ConditionValue(True, Reason.CONSUMING, "every channel has a worker")
+    return ConditionValue(True, Reason.CONSUMING, f"every {part} has a worker")
 
 
 def _sleeping(world: World, assessment: Assessment, degraded: ConditionValue) -> ConditionValue:
@@ -162,10 +164,11 @@ def _sleeping(world: World, assessment: Assessment, degraded: ConditionValue) ->
         return ConditionValue(False, degraded.reason, degraded.message)
     if any(pod.is_alive for pod in world.pods):
         return ConditionValue(False, Reason.SCALING, "the last worker drains")
+    part = world.resource.spec.source.part
     if not assessment.scaling.is_seen:
         why = f": {world.peek_failure}" if world.peek_failure else " yet"
-        return ConditionValue(None, Reason.UNKNOWN, f"no worker runs, and not every channel was looked at{why}")
-    return ConditionValue(True, Reason.ASLEEP, _ASLEEP)
+        return ConditionValue(None, Reason.UNKNOWN, f"no worker runs, and not every {part} was looked at{why}")
+    return ConditionValue(True, Reason.ASLEEP, _ASLEEP.format(part=part))
 
 
 def _progressing(plan: Plan) -> ConditionValue:
@@ -257,13 +260,21 @@ def _tunnel(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
         return named
     if isinstance(world.tunnel, Tunnel) and world.resource.recorded_tunnel.get("id"):
         if is_initialised(world.tunnel.description):
-            return ConditionValue(True, Reason.TUNNEL_AVAILABLE, f"stage {world.tunnel.description.tunnel.stage}")
+            return ConditionValue(True, Reason.TUNNEL_AVAILABLE, _available(world, world.tunnel))
         return ConditionValue(False, Reason.TUNNEL_INITIALISING, "the service is preparing the channels")
     if plan.wait is not None and plan.wait.reason is Reason.CREATING_TUNNEL:
         return ConditionValue(False, plan.wait.reason, plan.wait.message)
     if isinstance(world.tunnel, Unread | Failure):
         return ConditionValue(None, Reason.UNKNOWN, "the tunnel was not read")
     return ConditionValue(False, Reason.CREATING_TUNNEL, "there is no tunnel yet")
+
+
+def _available(world: World, found: Tunnel) -> str:
+    """What is there: the stage of a tunnel, or the leases that stand for one."""
+    source = world.resource.spec.source
+    if source.stream is None:
+        return f"stage {found.description.tunnel.stage}"
+    return f"no tunnel: the workers share the shards of the stream by {source.words}"
 
 
 def _workers(world: World, plan: Plan) -> ConditionValue:
@@ -288,14 +299,14 @@ def _rebalancing(world: World, plan: Plan) -> ConditionValue:
         return ConditionValue(None, Reason.UNKNOWN)
     counts = count_channels(world.tunnel.description)
     moving = counts.closing or counts.unowned or _orphaned(world, world.tunnel)
+    takers, part = _takers(world), world.resource.spec.source.part
     if not plan.replicas or not moving:
-        return ConditionValue(False, Reason.SETTLED)
-    takers = _takers(world)
+        return ConditionValue(False, Reason.SETTLED, f"no {part} is moving between workers")
     if not takers:
-        return ConditionValue(False, Reason.CHANNELS_UNOWNED, "channels wait for a worker, and none is ready")
+        return ConditionValue(False, Reason.CHANNELS_UNOWNED, f"{part}s wait for a worker, and none is ready")
     if takers > 1:
-        return ConditionValue(True, Reason.CHANNELS_MOVING, "channels are moving to another worker")
-    return ConditionValue(True, Reason.CHANNELS_MOVING, "channels are being given to the only worker that is ready")
+        return ConditionValue(True, Reason.CHANNELS_MOVING, f"{part}s are moving to another worker")
+    return ConditionValue(True, Reason.CHANNELS_MOVING, f"{part}s are being given to the only worker that is ready")
 
 
 def _orphaned(world: World, tunnel: Tunnel) -> bool:
@@ -318,14 +329,15 @@ def _suspended(world: World, assessment: Assessment) -> ConditionValue:
 
 def _completed(world: World, plan: Plan) -> ConditionValue:
     if not plan.completed:
-        stream = world.resource.spec.source.tunnel.type != "BaseData"
+        stream = world.resource.spec.source.kind != "BaseData"
         return ConditionValue(False, Reason.STREAM_OPEN if stream else Reason.NOT_COMPLETED)
     if world.resource.wire_type is None:
         return ConditionValue(True, Reason.SNAPSHOT_DONE, "every split is copied")
-    window, found = world.resource.spec.source.tunnel.stream, world.tunnel
+    found = world.tunnel
     ended = isinstance(found, Tunnel) and all(
         channel.status is ChannelStatus.TERMINATED for channel in found.description.channels
     )
-    if window is not None and window.end_time is not None and not ended:
+    if world.resource.spec.source.end_time is not None and not ended:
         return ConditionValue(True, Reason.END_TIME_REACHED, "every change up to the end time is delivered")
-    return ConditionValue(True, Reason.ALL_CHANNELS_TERMINATED, "every channel has been read to its end")
+    part = world.resource.spec.source.part
+    return ConditionValue(True, Reason.ALL_CHANNELS_TERMINATED, f"every {part} has been read to its end")

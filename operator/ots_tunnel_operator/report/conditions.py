@@ -157,7 +157,11 @@ def record_notices(change: Mapping[str, Any], before: Mapping[str, Any]) -> tupl
         place = f"table {destination.get('table')!r} in instance {destination.get('instance')!r}"
         found.append(_made("Destination", place, is_ours=bool(destination.get("createdByOperator"))))
     if tunnel.get("id") and not (before.get("tunnel") or {}).get("id"):
-        found.append(_made("Tunnel", f"tunnel {tunnel['id']}", is_ours=bool(tunnel.get("createdByOperator"))))
+        leases = tunnel.get("leaseTable")
+        place = (
+            f"tunnel {tunnel['id']}" if not leases else f"stream {tunnel['id']}, shared by table of leases {leases!r},"
+        )
+        found.append(_made("Tunnel", place, is_ours=bool(tunnel.get("createdByOperator"))))
     if (decision := (change.get("autoscaling") or {}).get("lastDecision")) is not None:
         found.append(_scaled(decision))
     reset = change.get("reset") or {}

@@ -59,9 +59,7 @@ def find_refusals(world: World) -> Refusals:
     records, keys = int(recorded.get("records") or 0), int(recorded.get("keys") or 0)
     before = {item["name"]: _count(item) for item in status.get("workers") or ()}
     counted: dict[str, RefusedCount] = {}
-    alive = sorted((pod for pod in world.pods if pod.is_alive), key=lambda pod: pod.name)
-    # a pod that the status does not list has no place for its count: it would be added in every look
-    for pod in alive[:MAX_WORKERS]:
+    for pod in _listed(world, before):
         known = before.get(pod.name, _NONE)
         told = _told(pod, known)
         if told.records < known.records:
@@ -72,6 +70,20 @@ def find_refusals(world: World) -> Refusals:
     has_grown = records > int(recorded.get("records") or 0)
     last = timestamp(world.now) if has_grown else str(recorded.get("lastTime") or "")
     return Refusals(RefusedCount(records, keys), last, counted)
+
+
+def _listed(world: World, before: Mapping[str, RefusedCount]) -> list[Pod]:
+    """The pods that status.workers lists, in this order.
+
+    One that it does not list has no place for its count, which would be added in every look. So a pod whose count is in
+    the sum keeps its place as long as it lives, and one that has something to add goes before those that have not.
+    """
+
+    def place(pod: Pod) -> tuple[bool, bool, str]:
+        known = before.get(pod.name, _NONE)
+        return not known.records, not _told(pod, known).records, pod.name
+
+    return sorted((pod for pod in world.pods if pod.is_alive), key=place)[:MAX_WORKERS]
 
 
 def find_refused(world: World) -> Problem | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ots_tunnel_operator import API_VERSION, KIND, names
@@ -21,10 +22,10 @@ from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import Notice, notices
 from ots_tunnel_operator.report.status import build_status
-from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
+from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch, merged
 from ots_tunnel_operator.report.unobserved import deleting_status, unobserved_status
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.status_write import dropped_fields, write_status
+from ots_tunnel_operator.status_write import Written, dropped_fields, write_status
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.resource import Named, Reference
 from ots_tunnel_operator.world.world import World
@@ -50,8 +51,21 @@ class Reporter:
         self._metrics = metrics
         self._told: set[tuple[str, ...]] = set()
 
-    async def report(self, world: World, assessment: Assessment, plan: Plan, cache: LoopCache) -> None:
+    async def report(
+        self,
+        world: World,
+        assessment: Assessment,
+        plan: Plan,
+        cache: LoopCache,
+        record: Mapping[str, Any] | None = None,
+    ) -> Written | None:
         """Write the status if it changed enough, and post the events about its changes.
+
+        Args:
+            record: what is to be recorded next (`RecordStatus`): it goes with the status where that is written.
+
+        Returns:
+            What was written; None where nothing was, so that the record is still to be written.
 
         Raises:
             KubeError: the API server refuses the status.
@@ -67,7 +81,7 @@ class Reporter:
                 # the figures held until then; the recorded time is that of the last write
                 after["observedTime"] = timestamp(cache.observed_time)
         self._metrics.observed(resource.namespace, resource.name, after, wanted)
-        await self._write(resource, before, after, cache, world.now)
+        return await self._write(resource, before, after, cache, world.now, record or {})
 
     async def report_unobserved(self, body: Mapping[str, Any], problem: Problem, cache: LoopCache, now: float) -> None:
         """Write that a pass could not observe the object.
@@ -106,17 +120,24 @@ class Reporter:
         await self._write(of, before, after, cache, now)
 
     async def _write(
-        self, of: Named, before: Mapping[str, Any], after: Mapping[str, Any], cache: LoopCache, now: float
-    ) -> None:
+        self,
+        of: Named,
+        before: Mapping[str, Any],
+        after: Mapping[str, Any],
+        cache: LoopCache,
+        now: float,
+        record: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Written | None:
         known = _known(before, cache, now)
         due = now - cache.last_write >= self._settings.status_seconds
         if not is_urgent(known, after) and not (due and is_different(known, after)):
-            return
+            return None
+        after = merged(after, record)
         try:
             stored = await write_status(self._kube, of, merge_patch(before, after), cache)
         except KubeError as error:
             if error.status == 404 and not isinstance(error, KindMissing):
-                return
+                return None
             raise
         cache.last_write = now
         is_changed = stored is not None and (is_urgent(stored, after) or is_different(stored, after))
@@ -126,6 +147,7 @@ class Reporter:
             await self._tell_dropped(of, lost, cache, now)
         for notice in notices(before.get("conditions") or (), after["conditions"]):
             await self.post(of, notice, cache, now)
+        return Written(stored)
 
     async def _tell_dropped(self, of: Named, fields: tuple[str, ...], cache: LoopCache, now: float) -> None:
         """Say that the CRD is older than the operator: once in the log, and by an event of the object."""

@@ -13,14 +13,15 @@ from ots_tunnel_operator.world.world import World
 _UNSEEN = "one worker stays, because the operator cannot look for changes itself"
 _BLIND = "the lag is not known: the number of workers stays"
 
-#: Limits that last, with the reason and the text of each; the others pass by themselves.
+#: Limits that last, with the reason and the text of each, which has a place for the word for a channel; the others pass
+#: by themselves.
 _LASTING = {
     Limit.MAX: (Reason.AT_MAX, "the load asks for more workers than spec.autoscaling.maxReplicas"),
-    Limit.CHANNELS: (Reason.CHANNEL_BOUND, "the load asks for more workers than there are channels to read"),
+    Limit.CHANNELS: (Reason.CHANNEL_BOUND, "the load asks for more workers than there are {part}s to read"),
     Limit.INEFFECTIVE: (
         Reason.INEFFECTIVE,
         "more workers did not help and were taken back: status.autoscaling.lastDecision has the figures and the "
-        "slowest channel",
+        "slowest {part}",
     ),
 }
 
@@ -54,7 +55,8 @@ def scaling_limited(world: World, scaling: Scaling) -> ConditionValue:
     if scaling.limit is Limit.PEEK_FAILED:
         return ConditionValue(True, Reason.PEEK_FAILED, f"{_UNSEEN}: {world.peek_failure}")
     if scaling.limit in _LASTING:
-        return ConditionValue(True, *_LASTING[scaling.limit])
+        reason, text = _LASTING[scaling.limit]
+        return ConditionValue(True, reason, text.format(part=world.resource.spec.source.part))
     return ConditionValue(False, Reason.AS_EXPECTED)
 
 

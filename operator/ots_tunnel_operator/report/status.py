@@ -7,13 +7,14 @@ from typing import Any
 
 from ots_tunnel.model import Stage
 from ots_tunnel_operator import names
-from ots_tunnel_operator.api.status import MAX_GAPS, MAX_SLOWEST, MAX_WORKERS
+from ots_tunnel_operator.api.status import MAX_GAPS, MAX_SLOWEST
 from ots_tunnel_operator.assess.assessment import Assessment
-from ots_tunnel_operator.assess.creation import creation_text, of_recorded, tunnel_record
+from ots_tunnel_operator.assess.creation import creation_text, of_recorded, stream_record, tunnel_record
 from ots_tunnel_operator.assess.gaps import gap_documents
 from ots_tunnel_operator.assess.kept_reports import observed_time, shown
 from ots_tunnel_operator.assess.lag import (
     HELD,
+    Lag,
     base_progress,
     count_channels,
     is_initialised,
@@ -26,6 +27,7 @@ from ots_tunnel_operator.assess.scaling.busy import worker_limit
 from ots_tunnel_operator.assess.snapshot import COMPLETED
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.verdict import verdict_document
+from ots_tunnel_operator.assess.worker_pods.place import recorded_place
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.report.condition_rules import decide_conditions
@@ -64,6 +66,7 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
         "selector": names.selector_text(world.resource.name),
         "tunnel": _tunnel(world),
         "destination": _destination(world, assessment),
+        "filesPlace": recorded_place(world) or None,
         "channels": _channels(world, plan, pods),
         "base": _base(world, assessment),
         "lag": None if plan.completed else _lag(world, assessment),
@@ -74,7 +77,7 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
         "refused": refusals.document(),
         "reset": world.resource.status.get("reset"),
         "lost": lost_so_far(world, assessment.read_mark),
-        "workers": [_worker(pod, refusals.counted) for pod in sorted(pods, key=lambda pod: pod.name)[:MAX_WORKERS]],
+        "workers": _workers(pods, refusals.counted),
         "autoscaling": dict(assessment.scaling.document),
         "podMonitor": world.resource.status.get("podMonitor"),
         "snapshot": _snapshot(world, assessment),
@@ -115,8 +118,11 @@ def phase(world: World, assessment: Assessment, plan: Plan) -> str:
 def _tunnel(world: World) -> Status | None:
     recorded = dict(world.resource.recorded_tunnel)
     if isinstance(world.tunnel, Tunnel) and recorded.get("id") == world.tunnel.description.tunnel.tunnel_id:
-        endpoint = world.resource.spec.source.endpoint
-        recorded |= tunnel_record(world.tunnel.description.tunnel, recorded, endpoint)
+        source, info = world.resource.spec.source, world.tunnel.description.tunnel
+        is_tunnel = source.stream is None
+        recorded |= (
+            tunnel_record(info, recorded, source.endpoint) if is_tunnel else stream_record(recorded["id"], source)
+        )
         recorded = {key: value for key, value in recorded.items() if key not in _LAST_KNOWN}
     elif isinstance(world.tunnel, Tunnel | Missing) or isinstance(world.source, Missing):
         # the recorded tunnel is gone: it has no stage any more
@@ -215,6 +221,8 @@ def _lag(world: World, assessment: Assessment) -> Status | None:
         if channel.seconds
     ]
     status: Status = {"slowest": slowest, "observedTime": timestamp(observed_time(world))} | retention
+    if world.resource.spec.source.stream is not None:
+        status |= _unreported(lag)
     if lag.seconds is not None:
         status["seconds"] = round_lag(lag.seconds)
     if lag.consumed_up_to is not None:
@@ -223,6 +231,13 @@ def _lag(world: World, assessment: Assessment) -> Status | None:
         # what a reset has given up never comes, however far the workers have read
         status["caughtUp"] = lag.caught_up and recorded_loss(world.resource.status) is None
     return status
+
+
+def _unreported(lag: Lag) -> Status:
+    """How many shards no worker reports: those whose lag their checkpoint tells, and those whose lag is not known."""
+    silent = [channel for channel in lag.channels if channel.worker is None]
+    unknown = sum(channel.seconds is None for channel in silent)
+    return {"byCheckpoint": len(silent) - unknown, "notLookedAt": unknown}
 
 
 def _throughput(world: World, assessment: Assessment, pods: tuple[Pod, ...]) -> Status | None:
@@ -237,12 +252,19 @@ def _throughput(world: World, assessment: Assessment, pods: tuple[Pod, ...]) -> 
     is_known = len(known) == len(reports) and (bool(reports) or not pods)
     if is_known and assessment.snapshot.state is SnapshotState.NOT_NEEDED:
         status["rowsPerSecond"] = round_figure(sum(known))
-    if isinstance(world.tunnel, Tunnel) and is_initialised(world.tunnel.description):
+    is_counted = world.resource.spec.source.stream is None
+    if is_counted and isinstance(world.tunnel, Tunnel) and is_initialised(world.tunnel.description):
         status["rowsTotal"] = sum(channel.rows for channel in world.tunnel.description.channels)
     if status and reports and (limit := worker_limit(world.resource.spec)) is not None:
         # not alone: figures that cannot be observed stay as they were
         status["limitRowsPerSecond"] = limit * len(reports)
     return status or None
+
+
+def _workers(pods: tuple[Pod, ...], refused: Mapping[str, RefusedCount]) -> list[Status]:
+    """The pods that have a place in the status, by name."""
+    listed = (pod for pod in pods if pod.name in refused)
+    return [_worker(pod, refused) for pod in sorted(listed, key=lambda pod: pod.name)]
 
 
 def _worker(pod: Pod, refused: Mapping[str, RefusedCount]) -> Status:

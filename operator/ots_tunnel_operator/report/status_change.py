@@ -31,6 +31,7 @@ def _urgent(status: Mapping[str, Any]) -> Any:
         "selector",
         "tunnel",
         "destination",
+        "filesPlace",
         "possibleGaps",
         "readUntil",
         "verdict",
@@ -68,3 +69,17 @@ def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
             continue
         patch[key] = merge_patch(old, value) if isinstance(value, Mapping) and isinstance(old, Mapping) else value
     return patch
+
+
+def merged(status: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """The status after a merge patch: None removes a field, a list is replaced as a whole."""
+    result = dict(status)
+    for key, value in change.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, Mapping):
+            below = result.get(key)
+            result[key] = merged(below if isinstance(below, Mapping) else {}, value)
+        else:
+            result[key] = value
+    return result

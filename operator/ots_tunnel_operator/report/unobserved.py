@@ -30,7 +30,7 @@ from ots_tunnel_operator.times import timestamp
 _RECORDS = frozenset(
     {
         *("observedGeneration", "selector", "tunnel", "destination", "possibleGaps", "readUntil", "verdict"),
-        *("snapshot", "reset", "lost", "autoscaling", "refused", "podMonitor"),
+        *("snapshot", "reset", "lost", "autoscaling", "refused", "podMonitor", "filesPlace"),
     }
 )
 

@@ -49,7 +49,7 @@ class Way:
         if not self.is_used:
             return (self.delete,)
         deletes = found is Found.RECORDED and self.is_ours
-        by_hand = () if found is Found.GONE or deletes else (f"{self.delete} --yes",)
+        by_hand = () if found is Found.GONE or deletes else (self.delete,)
         reset = self.reset(None, *(("--delete-tunnel",) if deletes else ()), "--wait")
         return (self.pause, *by_hand, reset, f"kubectl ott resume {self.name} -n {self.namespace}")
 
@@ -61,8 +61,8 @@ class Way:
         """
         if not self.is_used:
             return (
-                f"to start over, empty the destination and delete the tunnel by `{self.delete}`: the operator then "
-                "creates another one"
+                f"to start over, empty the destination and, if nothing else uses the tunnel, delete it by "
+                f"`{self.delete}`: the operator then creates another one"
             )
         match found:
             case Found.GONE:

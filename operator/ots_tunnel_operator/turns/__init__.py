@@ -6,7 +6,6 @@ Many objects share an instance, and all objects share the process. One instance 
 
     turn of a pass     lent to other passes while a pass waits for an instance (`passes.PassTurn`)
     turn of a call     at most CALLS calls to an instance at once (`queue.Turns`)
-    blocking call      of the vendor's SDK: in a thread, and one instance never has all threads of the process
     circuit            after a call without an answer one call at a time, the probe, finds out whether the instance
                        answers; the calls of all other objects await it, and fail with it or go on (`circuit.Circuit`)
     patience           a pass waits PATIENCE_SECONDS for turns, all its calls together; then its object was not
@@ -16,13 +15,10 @@ A call counts as unanswered only if the instance answered no other call meanwhil
 instance that works. What a call is about, such as the tunnels of a table, has a circuit of its own: where these calls
 alone have no answer, they occupy one turn, and the others are as fast as before.
 
-For the same reason the wait for a turn is no evidence of silence as long as the instance answers anything, or as long
-as the queue stands at the threads of the process. Then a long queue is the operator's own: more objects than it can
-look at in time. Their status says so, and who has waited longest goes first, also after a pass that has given up. A
-place is lost by an answer, or by a call without one, so that calls which fail do not keep others waiting.
-
-The turns of one call are taken in the order (thread of the instance, call, thread of the process), so that calls that
-wait for a thread hold few turns, and calls that wait for a turn hold no thread of the process.
+For the same reason the wait for a turn is no evidence of silence as long as the instance answers anything. Then a long
+queue is the operator's own: more objects than it can look at in time. Their status says so, and who has waited longest
+goes first, also after a pass that has given up. A place is lost by an answer, or by a call without one, so that calls
+which fail do not keep others waiting.
 
 Example: 120 objects, packets to their instance are dropped. Eight calls fail after 10 s; the ninth is the probe, fails
 after 10 s, and all others fail with it. From now on each pass waits for a probe. With an instance that answers each

@@ -9,7 +9,6 @@ from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from ots_tunnel.errors import ReadTimeout
-from ots_tunnel.tables import POOL_THREADS
 from ots_tunnel_operator.turns.circuit import Circuit
 from ots_tunnel_operator.turns.queue import PATIENCE_SECONDS, NoTurn, Patience, Turns
 
@@ -17,9 +16,7 @@ R = TypeVar("R")
 
 #: Calls to one instance under way at once.
 CALLS = 8
-#: Calls of the vendor's SDK to one instance at once: the others of the process's threads stay free for other instances.
-BLOCKING_CALLS = POOL_THREADS // 2
-#: Seconds without an answer of the instance for which a call waits for all its turns together.
+#: Seconds without an answer of the instance for which a call waits for its turn.
 TURN_SECONDS = 20.0
 #: Seconds for which a call awaits another one, the probe.
 PROBE_SECONDS = 20.0
@@ -29,16 +26,12 @@ class Calls:
     """Calls to one instance, whatever their key pair.
 
     Args:
-        threads: bounds the calls of the vendor's SDK, of the whole process.
         failed: called with the error of each call that was made and failed.
     """
 
-    def __init__(self, threads: asyncio.Semaphore, failed: Callable[[Exception], None] = lambda error: None) -> None:
-        self._threads = threads
+    def __init__(self, failed: Callable[[Exception], None] = lambda error: None) -> None:
         self._failed = failed
-        self._waiting_for_threads = 0
         self._turns = Turns(CALLS)
-        self._blocking = Turns(BLOCKING_CALLS)
         self._circuit = Circuit()
         #: Those that a call asks for now. Tables and tunnels come and go, so only the silent ones are kept.
         self._parts: WeakValueDictionary[str, Circuit] = WeakValueDictionary()
@@ -51,7 +44,6 @@ class Calls:
         patience: Patience,
         *,
         about: str = "",
-        blocks: bool = False,
     ) -> R:
         """Make a call when it is its turn.
 
@@ -60,7 +52,6 @@ class Calls:
             call: begins the call.
             patience: of the pass that makes it.
             about: the part of the instance that may be silent while the others answer; empty for none.
-            blocks: whether it occupies a thread.
 
         Raises:
             TransportError: no answer, no turn while the instance answered nothing, or the instance is silent.
@@ -74,7 +65,7 @@ class Calls:
                 for circuit in circuits:
                     await self._probed(circuit, patience)
                 async with AsyncExitStack() as held:
-                    await self._take_turns(held, patience, blocks=blocks)
+                    await self._take_turn(held, patience)
                     if all(circuit.admits for circuit in circuits):
                         for circuit in circuits:
                             held.enter_context(circuit.admitted())
@@ -108,24 +99,20 @@ class Calls:
             left = patience.ends_at - asyncio.get_running_loop().time()
             await circuit.probed(min(PROBE_SECONDS, left))
 
-    async def _take_turns(self, held: AsyncExitStack, patience: Patience, *, blocks: bool) -> None:
-        async with self._bounded(patience):
-            if blocks:
-                await held.enter_async_context(self._blocking.taken(patience.place))
+    async def _take_turn(self, held: AsyncExitStack, patience: Patience) -> None:
+        if self._turns.is_free:
+            # the usual case, which needs no clock
             await held.enter_async_context(self._turns.taken(patience.place))
-            if blocks:
-                self._waiting_for_threads += 1
-                try:
-                    await held.enter_async_context(self._threads)
-                finally:
-                    self._waiting_for_threads -= 1
+            return
+        async with self._bounded(patience):
+            await held.enter_async_context(self._turns.taken(patience.place))
 
     @asynccontextmanager
     async def _bounded(self, patience: Patience) -> AsyncIterator[None]:
-        """Bound a wait for turns.
+        """Bound a wait for a turn.
 
         Raises:
-            TransportError: for TURN_SECONDS the instance answered nothing, and its calls did not wait for a thread.
+            TransportError: for TURN_SECONDS the instance answered nothing.
             NoTurn: the patience has ended.
         """
         loop = asyncio.get_running_loop()
@@ -134,8 +121,7 @@ class Calls:
 
         def look() -> None:
             nonlocal moved_at, handle
-            is_at_threads = self._waiting_for_threads > 0 and self._circuit.failure is None
-            moved_at = loop.time() if is_at_threads else max(moved_at, self._circuit.answered_at)
+            moved_at = max(moved_at, self._circuit.answered_at)
             end = min(moved_at + TURN_SECONDS, patience.ends_at)
             if end <= loop.time():
                 limit.reschedule(loop.time())

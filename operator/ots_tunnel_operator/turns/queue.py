@@ -75,6 +75,11 @@ class Turns:
         self._order = itertools.count()
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
 
+    @property
+    def is_free(self) -> bool:
+        """Whether one can be taken at once."""
+        return self._free > 0
+
     @asynccontextmanager
     async def taken(self, place: int) -> AsyncIterator[None]:
         """Hold a turn; `place` is that of the pass in the queue."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
+from ots_tunnel_operator.names import ANNOTATION_CONFIG_HASH, WORKER_CONTAINER
 from ots_tunnel_operator.world.report import KeptReport, ReportedGap, WorkerReport
 
 #: Phases of a pod whose processes have all ended; every other phase, Unknown included, counts as alive.
@@ -40,6 +43,23 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """What a worker's pod is made from, as far as its own document tells."""
+
+    image: str = ""
+    config: str = ""
+    """Hash of the worker's document."""
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Self:
+        """The origin of a pod or of a pod template, by its document."""
+        containers = (document.get("spec") or {}).get("containers") or ()
+        worker: Mapping[str, Any] = next((one for one in containers if one.get("name") == WORKER_CONTAINER), {})
+        annotations = (document.get("metadata") or {}).get("annotations") or {}
+        return cls(str(worker.get("image") or ""), str(annotations.get(ANNOTATION_CONFIG_HASH) or ""))
+
+
+@dataclass(frozen=True, slots=True)
 class Mounting:
     """A pod whose node has it, and has begun none of its containers: its volumes or its network are not there."""
 
@@ -73,6 +93,7 @@ class Pod:
     container: Container = Container()
     template: str = ""
     """What names the template that the pod was made from; empty where nothing tells."""
+    origin: Origin = Origin()
     unscheduled: str = ""
     """The scheduler's words about why no node takes it; empty where one has."""
     removed: str = ""

@@ -124,7 +124,7 @@ class Resource:
     @property
     def stream(self) -> StreamWindow:
         """The part of the stream that the tunnel delivers: the spec's, with the start of the last reset."""
-        wanted = self.spec.source.tunnel.stream or StreamWindow()
+        wanted = self.spec.source.window or StreamWindow()
         if not self.is_without_base:
             return wanted
         recorded = self.recorded_tunnel
@@ -134,15 +134,20 @@ class Resource:
     def start_over(self, found: Found = Found.RECORDED) -> str:
         """What to type to start over, for messages; `found` is the tunnel that has the name."""
         source, recorded = self.spec.source, self.recorded_tunnel
+        if source.stream is not None:
+            return (
+                f"to start over, delete this object by `kubectl delete ott {self.name} -n {self.namespace}` and apply "
+                f"it again with another spec.source.stream.leaseTable, whose workers begin at startFrom"
+            )
         needs_none = self.spec.wire_type is None
         # a reset under way has made its tunnel's predecessor go
         is_forgotten = running(self.status) is not None and not recorded.get("id")
         way = Way(
             namespace=self.namespace,
             name=self.name,
-            kind=source.tunnel.type,
+            kind=source.kind,
             table=source.table,
-            tunnel=source.tunnel.name,
+            tunnel=source.read_through,
             is_used=bool(self.recorded_snapshot if needs_none else recorded.get("id") or is_forgotten),
             is_ours=recorded.get("createdByOperator") is True,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ots_tunnel.model import ChannelId, Checkpoint, TunnelDescription
 from ots_tunnel.tables import TableSchema
@@ -31,11 +31,13 @@ class Tunnel:
     same_since: float | None = None
     """Time of the first of the looks in a row that found the same channels with the same states and owners, by the
     operator's clock; None is unknown."""
+    faults: tuple[str, ...] = ()
+    """What is wrong with rows of a table of leases that stands for the tunnel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peek:
-    """The last look at a channel without a client."""
+    """The last look at a channel without a client, or at a shard by the checkpoint of its lease."""
 
     time: float
     """Seconds since 1970, by the operator's clock."""
@@ -43,8 +45,12 @@ class Peek:
     """Whether it had something to read."""
     empty: float | None = None
     """Until when everything was read, by the last look that found nothing: seconds since 1970, by the service's clock
-    as consume points are; None is unknown."""
+    as consume points are; None is unknown. Of a lease also by one that has found a record: the oldest one unread."""
+    is_of_lease: bool = False
+    """Whether it is a bound that holds whoever reads the shard."""
+    is_trimmed: bool = False
+    """Whether the stream has dropped records behind the checkpoint of a lease: no worker can read them any more."""
 
     def moved(self, seconds: float) -> Peek:
         """With the time of the look changed, after the operator's clock was set."""
-        return Peek(self.time + seconds, self.waits, self.empty)
+        return replace(self, time=self.time + seconds)

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ots_tunnel import cli
+from ots_tunnel.commands.worker_process import leaving
 from ots_tunnel.config import WorkerConfig
 from ots_tunnel.model import ChannelType
 from ots_tunnel.sinks import Batch, Confirmation, Deferred, Guard, Sink, choice
@@ -95,6 +96,8 @@ def watch(marks: Milestone) -> None:
 if __name__ == "__main__":
     found = Milestone(int(sys.argv.pop(1)))
     watch(found)
+    command_module: Any = leaving
+    command_module.leave = sys.exit  # the report, and cProfile's, are written after the command
     try:
         cli.main()
     finally:

@@ -29,7 +29,7 @@ from tests.bench.goal_table import print_goals
 from tests.bench.scale.cluster import Api
 from tests.bench.scale.controller import Controller
 from tests.bench.scale.fleet import Fleet, logged, until
-from tests.bench.scale.readings import AuditLog, Usage
+from tests.bench.scale.readings import AuditLog, Neighbours, Usage
 from tests.bench.scale.service import Place, emulator_for, https, make_certificate, trust
 from tests.bench.scale.workers import Workers
 from tests.operator.scenes.operator_process import OperatorProcess
@@ -82,7 +82,8 @@ class Measurement:
             )
             server.install_definitions(ROOT / "crds")
             account = operator_account(server, self._folder / "operator.kubeconfig")
-            audit = AuditLog(server.kubeconfig.parent / "audit.log", ACCOUNT)
+            self._server = server.kubeconfig.parent
+            audit = AuditLog(self._server / "audit.log", ACCOUNT)
             first, second = (
                 stack.enter_context(
                     OperatorProcess(account, None, self._log(name), "--lease-namespace", HOME, modules=modules)
@@ -101,7 +102,7 @@ class Measurement:
                 try:
                     say(f"{self._objects} objects are created")
                     await self._fleet.create(emulator)
-                    await self._start(first)
+                    await self._start(first, audit)
                     await self._rest(first, audit)
                     await self._change(places)
                     await self._fail_over(first, second, places[-1])
@@ -110,7 +111,8 @@ class Measurement:
                         task.cancel()
                     await asyncio.gather(*self._running, return_exceptions=True)
 
-    async def _start(self, operator: OperatorProcess) -> None:
+    async def _start(self, operator: OperatorProcess, audit: AuditLog) -> None:
+        neighbours = Neighbours(self._server)
         began, self._operator = time.monotonic(), operator
         operator.start()
         usage = Usage(operator.pid)
@@ -119,18 +121,22 @@ class Measurement:
             await self._until(lambda number=number: self._fleet.ready >= number, f"{number} objects are Ready")
             say(f"{number} of {self._objects} are Ready after {time.monotonic() - began:.0f} s")
         used = usage.read()
+        say(f"cores beside the operator: {neighbours}")
         self._add("start with new objects until all are Ready", time.monotonic() - began, 180, "s")
         self._add("CPU of this start", used.cores, None, "cores")
         self._add("memory of this start, at most", used.peak_mb, 300, "MB")
+        calls = await asyncio.to_thread(audit.calls)
+        say(f"calls: {calls}")
+        self._add("API writes of this start", calls.writes.total() / self._objects, None, "an object")
 
     async def _rest(self, operator: OperatorProcess, audit: AuditLog) -> None:
         await self._until(lambda: time.monotonic() - self._fleet.last_change > REST_SECONDS, "the fleet is at rest")
         await asyncio.to_thread(audit.restart)
-        usage = Usage(operator.pid)
+        usage, neighbours = Usage(operator.pid), Neighbours(self._server)
         say(f"steady state, {self._steady:.0f} s")
         await asyncio.sleep(self._steady)
         used, calls = usage.read(), await asyncio.to_thread(audit.calls)
-        say(f"calls: {calls}")
+        say(f"cores beside the operator: {neighbours}; calls: {calls}")
         self._add("steady, API writes besides the Lease", calls.writes.total(), 0, "writes")
         minutes = self._steady / 60
         self._add("steady, API reads", calls.reads.total() / minutes / self._objects, 2, "a minute and object")
@@ -144,12 +150,15 @@ class Measurement:
 
     async def _fail_over(self, leader: OperatorProcess, standby: OperatorProcess, place: Place) -> None:
         standby.start()
+        usage = Usage(standby.pid)
         await self._until(lambda: logged(self._log("second"), "standing_by"), "the replica waits")
         self._operator = standby
         os.kill(leader.pid, signal.SIGKILL)
         taken = await self._scaled(place, 3)
         self._add("a change after the leader was killed", taken, LEASE_SECONDS + 10, "s")
         await self._until(lambda: self._fleet.ready == self._objects, "all are Ready again")
+        await self._until(lambda: time.monotonic() - self._fleet.last_change > REST_SECONDS, "the fleet is at rest")
+        self._add("memory of the replica that took over, at most", usage.read().peak_mb, None, "MB")
         assert standby.stop() == 0
 
     async def _scaled(self, place: Place, replicas: int) -> float:

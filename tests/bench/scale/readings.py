@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -89,3 +90,18 @@ class Usage:
         status = Path(f"/proc/{self._target.pid}/status").read_text()
         peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
         return Used(self._target.resident_bytes() / 1e6, peak * 1024 / 1e6, cores)
+
+
+class Neighbours:
+    """CPU of the programs that share the cores with the operator, from the construction on.
+
+    Args:
+        folder: of the API server, with a file for the id of each of its processes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        pids = {path.stem: int(path.read_text().split()[0]) for path in sorted(folder.glob("*.pid"))}
+        self._usages = {name: Usage(pid) for name, pid in (pids | {"service, workers, kubelets": os.getpid()}).items()}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {usage.read().cores:.2f}" for name, usage in self._usages.items())

@@ -77,7 +77,10 @@ class Workers:
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         assert request.transport is not None
         worker = self._at.get(request.transport.get_extra_info("sockname")[0])
-        return web.Response(status=404) if worker is None else web.json_response(page(worker))
+        answer = web.Response(status=404) if worker is None else web.json_response(page(worker))
+        # as a worker's own server
+        answer.force_close()
+        return answer
 
 
 def page(worker: Worker) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class Places:
     def destination(self, work: str) -> Iterator[Destination]:
         """A new place for a run of a work, which is removed in the end."""
         match work:
-            case "lines" | "parquet":
+            case "lines" | "parquet" | "typed":
                 count = lines_in if work == "lines" else rows_in
                 with TemporaryDirectory(dir=self.folder) as name:
                     yield Destination(name, lambda: count(Path(name)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tests.bench.bench_scene import declared_columns
 from tests.bench.contenders import Contender, Job
 from tests.bench.throughput import Sizes
 
@@ -29,6 +30,7 @@ class SinkWork:
         most: goal for our CPU seconds per million rows.
         peers: the library that a peer writes with.
         times: how many times better than the better peer, None without a goal.
+        columns: name and type of each column of typed rows.
     """
 
     name: str
@@ -37,6 +39,7 @@ class SinkWork:
     most: float
     peers: dict[Contender, str]
     times: float | None = None
+    columns: tuple[tuple[str, str], ...] = ()
 
     @property
     def contenders(self) -> tuple[Contender, ...]:
@@ -44,7 +47,7 @@ class SinkWork:
 
     def job(self, to: str, mark: int) -> Job:
         """What a worker is asked to do."""
-        return Job(self.mode, to=to, mark=mark)
+        return Job(self.mode, to=to, columns=self.columns, mark=mark)
 
 
 _JSON = {Contender.JAVA: "Jackson", Contender.GO: "encoding/json"}
@@ -53,6 +56,7 @@ WORKS = (
     SinkWork("lines", "lines", "JSON lines into files", 1.2, _JSON, 4),
     SinkWork("stdout", "lines", "JSON lines to standard output", 1.2, _JSON, 4),
     SinkWork("parquet", "parquet", "changes in Parquet", 2.2, {Contender.JAVA: "parquet-avro"}, 3),
+    SinkWork("typed", "typed", "typed Parquet", 1.2, {Contender.JAVA: "parquet-avro"}, 4, declared_columns()),
     SinkWork("kafka", "kafka", "Kafka", 2.5, {Contender.JAVA: "kafka-clients", Contender.GO: "franz-go"}, 3),
     SinkWork("http", "http", "CloudEvents over http", 2.0, {Contender.GO: "net/http"}),
 )

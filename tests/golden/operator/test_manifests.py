@@ -10,7 +10,7 @@ import pytest
 import yaml
 from kubernetes_validate import validate
 
-from ots_tunnel.config import WorkerConfig, load_config
+from ots_tunnel.config import WorkerConfig, load_config, load_stream_document
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
@@ -116,6 +116,11 @@ CASES: dict[str, dict[str, Any]] = {
         },
     },
     "python": {"sink": {"python": {"factory": "shop.orders:make_processor"}}, "workers__image": "shop/orders:1"},
+    "stream": {
+        "source__tunnel": None,
+        "source__stream": {"leaseTable": "flights_leases", "startFrom": "Latest", "onPossibleGap": "Continue"},
+        "workers": {"heartbeatIntervalSeconds": 6, "heartbeatTimeoutSeconds": 20},
+    },
     "volume": {
         "sink": {"files": {"url": "file:///data/orders"}},
         "workers": {
@@ -148,7 +153,7 @@ def parsed(**changes: Any) -> TablestoreTunnel:
 
 
 def rendered(obj: TablestoreTunnel) -> tuple[dict[str, Any], dict[str, Any]]:
-    config = worker_document.worker_config(obj, "tunnel-1")
+    config = worker_document.worker_document(obj, "tunnel-1")
     return worker_document.config_map(obj, config), worker_deployment.deployment(obj, config, IMAGE, obj.spec.replicas)
 
 
@@ -176,7 +181,8 @@ def test_the_worker_reads_the_document_as_it_was_meant(case: str, tmp_path: Path
     file = tmp_path / names.WORKER_FILE
     file.write_text(config_map["data"][names.WORKER_FILE])
 
-    assert load_config(file) == worker_document.worker_config(obj, "tunnel-1")
+    load = load_config if obj.spec.source.stream is None else load_stream_document
+    assert load(file) == worker_document.worker_document(obj, "tunnel-1")
 
 
 def config_hash(deployment: dict[str, Any]) -> str:

@@ -1,4 +1,7 @@
-"""What the operator renders for a snapshot, compared with files and with the Spark operator's own schema."""
+"""What the operator renders for a snapshot, compared with files and with the Spark operator's own schema.
+
+The documented application of a query is compared with the schema as well.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,30 @@ from tests.support.lacking import lack
 from tests.support.operator.objects import tunnel_object
 
 FOLDER = Path(__file__).parent
+DOCS = FOLDER.parents[2] / "docs"
 IMAGE = "kubeone.local/ots-tunnel-spark:1"
 CACHE = Path(os.environ.get("OTS_TUNNEL_CACHE") or Path.home() / ".cache" / "ots-tunnel")
 CRD = CACHE / "spark-operator-chart" / "crds" / "sparkoperator.k8s.io_sparkapplications.yaml"
 SPARK: dict[str, Any] = {"engine": {"baseData": "Spark", "stream": "Workers"}}
 
+DRIVER_TEMPLATE: dict[str, Any] = {
+    "metadata": {"labels": {"team": "shop", "ots-tunnel.dev/role": "worker"}, "annotations": {"a": "b"}},
+    "spec": {"priorityClassName": "low"},
+}
+EXECUTOR_TEMPLATE: dict[str, Any] = {
+    "spec": {
+        "nodeSelector": {"pool": "spark"},
+        "securityContext": {"runAsUser": 1234},
+        "containers": [
+            {
+                "name": "spark-kubernetes-executor",
+                "resources": {"limits": {"ephemeral-storage": "1Gi"}},
+                "volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
+            }
+        ],
+        "volumes": [{"name": "scratch", "emptyDir": {}}],
+    }
+}
 CASES: dict[str, dict[str, Any]] = {
     "defaults": SPARK,
     "everything": {
@@ -36,8 +58,8 @@ CASES: dict[str, dict[str, Any]] = {
         "delivery": {"batchMaxRows": 100, "retry": {"backoffSeconds": 2, "backoffMaxSeconds": 30}},
         "spark": {
             "image": "registry.example/own-spark:2",
-            "driver": {"cores": 2, "memory": "1g"},
-            "executor": {"instances": 1, "cores": 1, "memory": "512m"},
+            "driver": {"cores": 2, "memory": "1g", "podTemplate": DRIVER_TEMPLATE},
+            "executor": {"instances": 1, "cores": 1, "memory": "512m", "podTemplate": EXECUTOR_TEMPLATE},
             "conf": {
                 "spark.kubernetes.driver.request.cores": "200m",
                 "spark.task.maxFailures": "2",
@@ -58,6 +80,7 @@ def parsed(**changes: Any) -> TablestoreTunnel:
 def supporting(obj: TablestoreTunnel) -> list[dict[str, Any]]:
     return [
         spark_rights.service_account(obj),
+        spark_rights.executors_account(obj),
         spark_rights.role(obj),
         spark_rights.role_binding(obj),
         snapshot_document.snapshot_config_map(obj, label="tunnel-1"),
@@ -149,6 +172,18 @@ def pruned(value: Any, schema: Any, path: str) -> Any:
             yield from pruned(item, schema["items"], f"{path}[]")
 
 
+def test_the_documented_objects_of_a_query_are_valid(crd_schema: Any) -> None:
+    *others, application = yaml.safe_load_all((DOCS / "examples" / "stream-to-files.yaml").read_text())
+
+    for document in others:
+        validate(document, "1.34", strict=True)
+    for role in ("driver", "executor"):
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, **application["spec"][role]["template"]}
+        validate(pod, "1.34", strict=True)
+    jsonschema.Draft202012Validator(crd_schema).validate(application)
+    assert list(pruned(application["spec"], crd_schema["properties"]["spec"], "spec")) == []
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_the_driver_reads_the_document_as_it_was_meant(case: str, tmp_path: Path) -> None:
     obj = parsed(**CASES[case])
@@ -210,3 +245,35 @@ def test_a_sink_that_a_snapshot_cannot_write_is_refused() -> None:
 
     with pytest.raises(ConfigError, match=r"spec\.sink"):
         snapshot_document.snapshot_config_map(obj, label="tunnel-1")
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("role", ["driver", "executor"])
+def test_pods_fit_into_a_restricted_namespace(case: str, role: str) -> None:
+    spec = application(parsed(**CASES[case]))["spec"][role]["template"]["spec"]
+
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in spec["containers"]:
+        assert container["securityContext"]["allowPrivilegeEscalation"] is False
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert {key for volume in spec["volumes"] for key in volume} <= {"name", "secret", "configMap", "emptyDir"}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_executors_have_an_account_without_rights_or_token(case: str) -> None:
+    obj = parsed(**CASES[case])
+    spec = application(obj)["spec"]
+
+    account = spark_rights.executors_account(obj)["metadata"]["name"]
+    assert spec["executor"]["serviceAccount"] == account
+    assert spec["executor"]["template"]["spec"]["automountServiceAccountToken"] is False
+    assert spec["driver"]["serviceAccount"] != account
+    assert account not in [subject["name"] for subject in spark_rights.role_binding(obj)["subjects"]]
+
+
+def test_a_user_s_part_never_takes_the_labels_away_by_which_pods_are_found() -> None:
+    template = application(parsed(**CASES["everything"]))["spec"]["driver"]["template"]
+
+    assert template["metadata"]["labels"]["ots-tunnel.dev/role"] == "snapshot"
+    assert template["metadata"]["labels"]["team"] == "shop"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ots_tunnel.commands.run import OVERDUE_AFTER
+from ots_tunnel.commands.worker_process.last_resort import OVERDUE_AFTER
 from ots_tunnel.model import TunnelType
 from tests.support.emulator.emulator_scene import EmulatorScene, twenty_rows
 from tests.support.programs.processes import bare_environment, module

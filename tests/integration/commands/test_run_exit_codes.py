@@ -49,7 +49,11 @@ def without(library: str, directory: Path) -> dict[str, str]:
 
 #: Mistake: the sink, settings that are changed, and how the message begins; DIR is the document's folder.
 MISTAKES: dict[str, tuple[str, dict[str, Any], str]] = {
-    "unknown setting": ("count: {}", {"client__lanes": 4}, "DIR/worker.yaml: client.lanes: unknown, allowed is tagPre"),
+    "unknown setting": (
+        "count: {}",
+        {"client__lanes": 4},
+        "DIR/worker.yaml: client.lanes: unknown, allowed is checkpointI",
+    ),
     "heartbeat": (
         "count: {}",
         {"client__heartbeatIntervalSeconds": 4},
@@ -305,7 +309,7 @@ REFUSALS: dict[str, tuple[Callable[[EmulatorScene], Any], dict[str, Any], int, t
         14,
         (
             "PossibleGap: tunnel 't' of table 'events' with the id ",
-            " may be missing, because they were not read within the stream's retention; ",
+            " may be missing, because they were not read while the stream kept them; ",
             "source.onPossibleGap Continue goes on behind the gap",
         ),
     ),

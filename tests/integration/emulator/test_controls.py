@@ -175,6 +175,22 @@ async def test_the_service_is_unavailable_for_a_while(bench: Bench) -> None:
     await bench.control("/faults", clear=True)
 
 
+async def test_rules_that_are_over_are_not_in_force(bench: Bench) -> None:
+    await bench.control("/faults", unavailable=5)
+    await bench.control("/clock", advance=6)
+
+    async with bench.http.get(bench.emulator.admin_url + "/faults") as answer:
+        assert await answer.json() == {"rules": []}
+    assert bench.emulator.state()["faults"] == 0
+
+
+@pytest.mark.parametrize("count", [0, 65_537, True])
+async def test_partitions_of_a_table_have_the_range_of_the_setting(bench: Bench, count: int) -> None:
+    refused = await bench.control("/partitions", status=400, instance="demo", table="t", count=count)
+
+    assert refused["message"] == f"count: found {count}, allowed is a whole number from 1 to 65536"
+
+
 async def test_the_data_port_has_no_controls(bench: Bench) -> None:
     for path in ("/faults", "/split", "/merge", "/clock", "/settings", "/state"):
         async with bench.http.post(bench.emulator.endpoint + path, json={}) as answer:

@@ -105,8 +105,9 @@ async def test_a_client_that_asks_first_may_send_its_body(driver: Driver) -> Non
                 writer.write(f"{head}\r\nContent-Length: {size}\r\n\r\n".encode())
                 first = await reader.readline()
                 if interim is None:
-                    # The length alone is enough to refuse it.
+                    # The length alone is enough to refuse it. Without its body no other request can follow it.
                     assert first.startswith(b"HTTP/1.1 413 ")
+                    assert b"\r\nConnection: close\r\n" in await reader.readuntil(b"\r\n\r\n")
                     continue
                 assert (first, await reader.readline()) == (interim, b"\r\n")
                 writer.write(request.body)

@@ -19,9 +19,12 @@ from ots_tunnel.errors import (
     ServerUnavailable,
     TunnelError,
 )
+from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.rpc import error_body
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
 from ots_tunnel.stream.holding.held_lease import HeldLease
@@ -30,6 +33,7 @@ from ots_tunnel.stream.holding.settings import LeaseSettings
 from ots_tunnel.stream.holding.syncing import sync_shards
 from ots_tunnel.stream.lease import change
 from ots_tunnel.stream.lease.lease import SHARD_END, Lease, Position, WorkerId
+from ots_tunnel.stream.lease.row import ATTRIBUTES, lease_key
 from ots_tunnel.stream.shards import ShardId
 from tests.support.emulator.emulator_scene import TABLE, Handle
 from tests.support.emulator.stream_scene import StreamScene, quick_caller
@@ -307,6 +311,10 @@ async def test_a_worker_that_starts_again_goes_on_with_its_leases_at_once(scene:
     await asyncio.sleep(1)
 
     assert keeper.held.keys() == {"mine"}
+    assert keeper.held[ShardId("mine")].is_inherited
+    # The process before it may have been killed in the middle of a write.
+    assert (await scene.rows())[ShardId("asked")].owner == ME
+    await asyncio.sleep(SETTINGS.take_interval)
     assert (await scene.rows())["asked"] == Lease("s", ShardId("asked"), 8, OTHER, OTHER)
 
 
@@ -576,3 +584,106 @@ async def test_a_sync_gives_every_shard_a_lease_and_tells_what_was_lost() -> Non
         assert set(plan.delete) == {finished, unread}
         assert plan.lost == (unread,)
         assert len((await table.list(stream_id)).leases) == 3
+
+
+async def test_a_take_without_an_answer_that_a_stop_crosses_is_released(scene: Scene) -> None:
+    await scene.create(*leases(1))
+    taking = asyncio.Event()
+
+    async def carried_out(request: HttpRequest) -> HttpResponse:
+        answer = await scene.emulator.handle(request)
+        if request.path != "/UpdateRow" or taking.is_set():
+            return answer
+        taking.set()
+        scene.answers[ME] = lost
+        raise ReadTimeout("no complete answer in time")
+
+    async def lost(request: HttpRequest) -> HttpResponse:
+        """The row cannot be read either, for a while."""
+        if request.path == "/GetRow":
+            raise ReadTimeout("no complete answer in time")
+        return await scene.emulator.handle(request)
+
+    scene.answers[ME] = carried_out
+    keeper, work = scene.worker(ME)
+    await until(taking.is_set)
+    keeper.stop()
+    await scene.tasks[ME]
+
+    assert [event for event in work.events if event.startswith("gained")] == []
+    assert (await scene.rows())[ShardId("s0")].owner == ""
+
+
+async def test_a_late_take_is_not_mistaken_for_a_later_one(scene: Scene) -> None:
+    """The first take is carried out while the second one is under way, and neither is answered."""
+    await scene.create(*leases(1))
+    held_back: list[HttpRequest] = []
+
+    async def first(request: HttpRequest) -> HttpResponse:
+        if request.path == "/UpdateRow":
+            held_back.append(request)
+            raise ReadTimeout("no complete answer in time")
+        if request.path == "/GetRow" and held_back:
+            raise ReadTimeout("no complete answer in time")
+        return await scene.emulator.handle(request)
+
+    async def second(request: HttpRequest) -> HttpResponse:
+        if request.path == "/UpdateRow" and held_back:
+            await scene.emulator.handle(held_back.pop())
+            scene.answers.pop(ME)
+            raise ReadTimeout("no complete answer in time")
+        return await scene.emulator.handle(request)
+
+    scene.answers[ME] = first
+    keeper, _ = scene.worker(ME)
+    await until(lambda: held_back)
+    await asyncio.sleep(1)
+    scene.answers[ME] = second
+    await until(has(keeper, 1))
+
+    # The counter has moved twice: by the late take, and by one on top of it, whose time counts.
+    assert (await scene.rows())[ShardId("s0")].counter >= 2
+
+
+async def test_a_row_that_is_no_lease_is_reported_once_and_left_out(scene: Scene) -> None:
+    await scene.create(*leases(2))
+    row = encode_row(lease_key("s", ShardId("bad")), [Column(name, "x") for name in ATTRIBUTES])
+    message = pb.PutRowRequest(table_name="leases", row=row, condition=pb.Condition(row_existence=pb.IGNORE))
+    await scene.table.call("PutRow", message)
+
+    keeper, work = scene.worker(ME)
+    await until(has(keeper, 2))
+    await asyncio.sleep(60)
+
+    assert keeper.held.keys() == {"s0", "s1"}
+    assert [str(error) for error in work.errors] == ["LeaseCounter of shard 'bad': found str, allowed is an integer"]
+
+
+async def test_a_second_worker_under_one_id_ends_the_first_one_with_an_error_that_names_it(scene: Scene) -> None:
+    await scene.create(*leases(2))
+    first, _ = scene.worker(ME)
+    await until(has(first, 2))
+    task = scene.tasks[ME]
+
+    second, _ = scene.worker(ME)
+    with pytest.raises(ConfigError, match="worker id: found 'me', under which another worker of table 'leases' runs"):
+        await task
+
+    await until(has(second, 2))
+    await asyncio.sleep(60)
+    assert len(second.held) == 2
+
+
+async def test_a_former_owner_that_renews_by_the_counter_alone_is_no_second_worker_under_this_id(scene: Scene) -> None:
+    """A worker of the Java library does so whose lease another one has written anew: counters meet again."""
+    await scene.create(*leases(2))
+    keeper, work = scene.worker(ME)
+    await until(has(keeper, 2))
+    await asyncio.sleep(7)
+
+    assert await scene.table.apply(change.renew((await scene.rows())[ShardId("s0")]))
+    await until(lambda: "lost s0" in work.events, what="the renewal is refused")
+    await asyncio.sleep(20)
+
+    assert not scene.tasks[ME].done()
+    assert work.events[-1] == "gained s0", "the lease is taken again"

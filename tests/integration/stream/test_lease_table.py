@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from ots_tunnel.console.explanations import Place, explanation
 from ots_tunnel.errors import (
     CodecError,
     ConfigError,
@@ -274,6 +275,21 @@ async def test_a_write_of_an_earlier_call_that_arrives_late_does_not_cost_the_le
     assert renewed == replace(mine, counter=3, checkpoint=Position("i")) == await stored(table)
 
 
+async def test_a_replay_begins_at_the_checkpoint_whose_answer_was_lost(faults: Faults, table: LeaseTable) -> None:
+    mine = await taken(table)
+    impatient = LeaseTable(quick_caller(faults.handle), "leases", schedule=replace(QUICK, total=0))
+    clock = asyncio.get_running_loop().time
+    held = HeldLease(impatient, LeaseSettings(), mine, clock(), clock)
+    faults.next = [faults.late]
+    with pytest.raises(ReadTimeout):
+        await held.store(Position("i"))
+    await faults.arrive()
+
+    begun = await held.settle()
+
+    assert begun == Position("i") == (await stored(table)).checkpoint
+
+
 async def test_a_change_on_top_of_a_late_one_that_stays_open_does_not_cost_the_lease(
     faults: Faults, table: LeaseTable
 ) -> None:
@@ -408,8 +424,13 @@ async def test_a_row_that_was_cut_is_refused(faults: Faults) -> None:
 
 
 async def test_a_missing_table_is_no_empty_one(faults: Faults) -> None:
-    with pytest.raises(ObjectNotExist):
+    with pytest.raises(ObjectNotExist) as found:
         await faults.table("missing").list("s")
+
+    # not the source table, which the worker's place names
+    text = explanation(found.value, Place("http://here", "demo", "/keys", "orders", settings="source."))
+    assert "table of leases 'missing'" in text
+    assert "orders" not in text
 
 
 async def test_two_workers_create_one_table(faults: Faults) -> None:

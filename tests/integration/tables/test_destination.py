@@ -30,7 +30,8 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import POOL_THREADS, AsyncTableAdmin, RowWrite, TableAdmin, TableSchema
 from ots_tunnel.tables.compatibility import ANY_DEVIATION, planned_schema
 from ots_tunnel.tables.destination import DestinationResult, ensure_destination
-from ots_tunnel_operator.observe.sides import table_schema
+from ots_tunnel_operator.instance import Instance, InstanceTables, table_schema
+from ots_tunnel_operator.turns.calls import Calls
 
 SOURCE = TableSchema(
     "orders",
@@ -90,6 +91,22 @@ async def test_the_projects_own_client_describes_a_table_as_the_vendors_does(
     await client.close()
 
 
+async def test_the_projects_own_client_sees_whether_a_table_is_empty(emulator: Emulator, source: TableAdmin) -> None:
+    schema = TableSchema("rows", (KeyColumn("pk", KeyType.STRING), KeyColumn("number", KeyType.INTEGER)))
+    source.create(schema)
+    client = TableClient(source.endpoint, "demo", static_credentials(Credentials("test-id", "test-secret")))
+
+    assert await client.is_empty("rows", schema.keys)
+    source.write("rows", [RowWrite(Action.PUT, (("pk", "a"), ("number", 1)))])
+    assert not await client.is_empty("rows", schema.keys)
+    emulator.call("add_fault", FaultRule("GetRange", code="OTSTableNotReady"))
+    # tried once: repetitions would last for half a minute
+    async with asyncio.timeout(5):
+        with pytest.raises(ServerUnavailable, match="OTSTableNotReady"):
+            await client.is_empty("rows", schema.keys)
+    await client.close()
+
+
 async def test_the_destination_is_created_once(source: TableAdmin, destination: TableAdmin) -> None:
     first = await ensure_destination(source, destination, "orders", "copy", create=True)
     second = await ensure_destination(source, destination, "orders", "copy", create=True)
@@ -101,6 +118,25 @@ async def test_the_destination_is_created_once(source: TableAdmin, destination: 
     assert destination.describe("copy") == planned
     assert await AsyncTableAdmin(destination).list() == ("copy",)
     assert await AsyncTableAdmin(destination).is_empty("copy", planned)
+
+
+async def test_the_operator_creates_the_same_by_looks_of_the_projects_own_client(
+    emulator: Emulator, source: TableAdmin, destination: TableAdmin
+) -> None:
+    keys, planned = Credentials("test-id", "test-secret"), planned_schema(SOURCE, "copy")
+    instances = [Instance(emulator.endpoint, admin.instance, keys, Calls()) for admin in (source, destination)]
+    tables = InstanceTables(instances[0]), InstanceTables(instances[1])
+
+    first = await ensure_destination(*tables, "orders", "copy", create=True)
+    second = await ensure_destination(*tables, "orders", "copy", create=True)
+    emulator.call("add_fault", FaultRule("GetRange", code="OTSTableNotReady"))
+    with pytest.raises(ServerUnavailable, match="'copy' does not answer row calls yet"):
+        await ensure_destination(*tables, "orders", "copy", create=True, deadline=0.0)
+
+    assert (first, second) == (DestinationResult(True, planned), DestinationResult(False, planned))
+    assert destination.describe("copy") == planned
+    for instance in instances:
+        await instance.close()
 
 
 async def test_waiting_for_a_new_table_holds_no_thread(source: TableAdmin, destination: TableAdmin) -> None:

@@ -257,6 +257,22 @@ async def test_an_early_answer_ends_the_rest_of_the_body(server: StalledServer) 
     await transport.close()
 
 
+@pytest.mark.parametrize("connection", ["close", "keep-alive"])
+async def test_what_an_early_answer_leaves_of_a_small_write_does_not_arrive(
+    server: StalledServer, connection: str
+) -> None:
+    transport = AioTransport(server.endpoint)
+    call = asyncio.create_task(transport.send(HttpRequest("/Write", {}, bytes(SMALL)), timeout=10, before_send=allow))
+    await until(lambda: is_written(server.port), what="the kernel holds a part")
+    busy = f"503 Busy\r\nConnection: {connection}".encode()
+    await asyncio.to_thread(server.answer_early, OK.replace(b"200 OK", busy))
+
+    assert (await call).status == 503
+    assert transport.reusable_connections == 0
+    assert server.drain() < SMALL
+    await transport.close()
+
+
 async def test_a_batch_of_the_http_sink_that_timed_out_does_not_arrive(server: StalledServer) -> None:
     async with aiohttp.ClientSession() as session:
         for size in (SMALL, KERNEL_SIZED, LARGE):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+import time
 import warnings
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ import pytest
 
 from ots_tunnel.errors import CodecError, ConnectError, ConnectionLost, OwnershipLost, ReadTimeout
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.transport import AT_ONCE
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel.transport.guarded_body import GuardedBody
 from ots_tunnel.transport.inprocess import InProcessTransport
@@ -372,6 +374,79 @@ async def test_an_answer_waits_for_room_in_the_kernel_and_its_time_does_not_coun
     await transport.close()
 
 
+async def test_an_answer_that_has_room_is_not_held_back(server: RawServer) -> None:
+    body = bytes(4 << 20)
+    server.answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    transport, asked = AioTransport(server.endpoint), []
+
+    def before_answer() -> Awaitable[None]:
+        asked.append(True)
+        return AT_ONCE
+
+    assert (await transport.send(request(), timeout=10, before_answer=before_answer)).body == body
+    assert asked == [True]
+    assert transport.reusable_connections == 1
+    await transport.close()
+
+
+async def test_a_call_that_ends_while_its_answer_waits_for_room_waits_no_more(server: RawServer) -> None:
+    server.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbegin"
+    transport, waiting, ended = AioTransport(server.endpoint), asyncio.Event(), []
+
+    async def before_answer() -> None:
+        try:
+            waiting.set()
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    call = asyncio.create_task(transport.send(request(), timeout=5, before_answer=before_answer))
+    await asyncio.wait_for(waiting.wait(), 5)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+    assert ended == [True]
+    assert transport.reusable_connections == 0
+    await transport.close()
+
+
+async def test_a_closed_transport_ends_a_call_whose_answer_waits_for_room(server: RawServer) -> None:
+    server.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbegin"
+    transport, waiting = AioTransport(server.endpoint), asyncio.Event()
+
+    async def before_answer() -> None:
+        waiting.set()
+        await asyncio.Event().wait()
+
+    call = asyncio.create_task(transport.send(request(), timeout=5, before_answer=before_answer))
+    await asyncio.wait_for(waiting.wait(), 5)
+    await transport.close()
+
+    with pytest.raises(ConnectionLost):
+        await asyncio.wait_for(call, 5)
+
+
+async def test_a_request_without_a_body_leaves_nothing_for_the_loop_to_write(
+    server: RawServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From Python 3.12 on an empty piece stays with the transport, which tries to write it in every round."""
+    written: list[bytes] = []
+    writelines = asyncio.WriteTransport.writelines
+
+    def note(transport: asyncio.WriteTransport, pieces: list[bytes]) -> None:
+        written.extend(pieces)
+        writelines(transport, pieces)
+
+    monkeypatch.setattr("asyncio.selector_events._SelectorSocketTransport.writelines", note, raising=False)
+    transport = AioTransport(server.endpoint)
+    assert (await transport.send(request(b""), timeout=5)).body == b"ok"
+
+    assert written
+    assert all(written)
+    await transport.close()
+
+
 async def test_an_answer_that_comes_at_once_needs_no_room_and_a_broken_one_neither(server: RawServer) -> None:
     transport = AioTransport(server.endpoint)
     server.release.set()
@@ -430,6 +505,17 @@ async def test_a_call_without_time_left_is_a_read_timeout(server: RawServer) -> 
         await asyncio.to_thread(send_twice)
 
 
+async def test_no_write_leaves_once_its_deadline_is_over_although_the_loop_has_not_noticed(server: RawServer) -> None:
+    transport = AioTransport(server.endpoint)
+    with pytest.raises(ReadTimeout):
+        await transport.send(request(b"late"), timeout=0.5, before_send=lambda: time.sleep(0.6))
+
+    assert (await transport.send(request(b"next"), timeout=5, before_send=lambda: None)).body == b"ok"
+    assert server.requests == 1
+    assert b"late" not in server.received
+    await transport.close()
+
+
 async def test_a_call_that_is_interrupted_gives_its_connection_up(server: RawServer, send: Send) -> None:
     asked: list[None] = []
 
@@ -473,3 +559,14 @@ async def test_a_guarded_body_can_be_read_without_being_sent() -> None:
 
     assert (body.decode(), await body.as_bytes()) == ("caf\u00e9", "caf\u00e9".encode())
     assert not body.started
+
+
+async def test_each_path_has_its_longest_answer(server: RawServer) -> None:
+    transport = AioTransport(server.endpoint, answer_limit=lambda path: 1 if path == "/Path" else 2)
+
+    with pytest.raises(ConnectionLost, match="allowed are 1"):
+        await transport.send(request(), timeout=5)
+    answer = await transport.send(HttpRequest("/Other", {}, b""), timeout=5)
+
+    assert answer.body == b"ok"
+    await transport.close()

@@ -25,7 +25,7 @@ SLOW = 0.1
 
 
 def _cases() -> list[Any]:
-    usual = {("http", "wide"), ("tablestore", "wide"), ("stdout", "wide"), ("python", "wide"), ("count", "narrow")}
+    usual = {(sink, "wide") for sink in ("http", "tablestore", "typed", "stdout", "python")} | {("count", "narrow")}
     return [
         pytest.param(sink, kind, marks=() if (sink, kind) in usual else (pytest.mark.long,))
         for sink in SINKS

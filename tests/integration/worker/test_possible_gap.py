@@ -82,7 +82,7 @@ async def test_a_worker_stops_before_a_possible_gap_and_so_does_every_later_one(
         document = worker.status.document()
         assert document["error"] == f"PossibleGap: {error}"
         assert [gap["channel"] for gap in document["possibleGaps"]] == [channel]
-        assert worker.status.metrics.registry.get_sample_value("ots_tunnel_possible_gaps_total", {"tunnel": "t"}) == 1
+        assert worker.status.metrics.registry.value("ots_tunnel_possible_gaps_total", {"tunnel": "t"}) == 1
         await asyncio.sleep(60)
 
     assert late.sink.written == []

@@ -31,6 +31,7 @@ pytestmark = pytest.mark.api
 
 STREAM: dict[str, Any] = {"source__tunnel__type": "Stream"}
 SPARK: dict[str, Any] = {"engine__baseData": "Spark"}
+LEASED: dict[str, Any] = {"source__tunnel": None, "source__stream": {"leaseTable": "leases"}}
 STDOUT: dict[str, Any] = {"sink__tablestore": None, "sink__stdout": {}}
 KEYS: dict[str, Any] = {"secretRef": {"name": "store-keys"}}
 BUCKET: dict[str, Any] = {"url": "s3://shop/orders", "credentials": KEYS}
@@ -171,6 +172,24 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         {"sink": {"kafka": KAFKA | {"caRef": {"name": "authorities"}}}},
         "spec.sink.kafka.caRef",
         "kafka.caRef is only for kafka.securityProtocol SSL or SASL_SSL: found securityProtocol PLAINTEXT",
+    ),
+    "authorities of a bucket without TLS": (
+        {"sink": {"files": BUCKET | {"endpoint": "https://minio:9000", "caRef": {"name": "authorities"}}}},
+        {"sink": {"files": BUCKET | {"endpoint": "http://minio:9000", "caRef": {"name": "authorities"}}}},
+        "spec.sink.files.caRef",
+        "files.caRef is only for files.url s3://bucket/prefix and a files.endpoint https://host",
+    ),
+    "authorities of a folder": (
+        {"sink": {"files": BUCKET | {"caRef": {"name": "authorities"}}}},
+        {"sink": {"files": {"url": "file:///data", "caRef": {"name": "authorities"}}}},
+        "spec.sink.files.caRef",
+        "files.caRef is only for files.url s3://bucket/prefix and a files.endpoint https://host",
+    ),
+    "authorities of a web service without TLS": (
+        {"sink": {"http": HOOK | {"caRef": {"name": "authorities"}}}},
+        {"sink": {"http": {"url": "http://hooks.shop.example/orders", "caRef": {"name": "authorities"}}}},
+        "spec.sink.http.caRef",
+        "http.caRef is only for http.url https://host/path",
     ),
     "an address with a password": (
         {"sink": {"http": HOOK | {"hmacSecretRef": {"name": "hook"}}}},
@@ -343,6 +362,73 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "spec.sink.tablestore.table",
         "sink.tablestore.table must not be source.table of the same instance",
     ),
+    "a source with both": (
+        {},
+        {"source__stream": {"leaseTable": "leases"}},
+        "spec.source",
+        "source: exactly one member is needed: tunnel or stream: found both",
+    ),
+    "a source with none": (
+        LEASED,
+        {"source__tunnel": None},
+        "spec.source",
+        "source: exactly one member is needed: tunnel or stream: found none of them",
+    ),
+    "a table as its own leases": (
+        LEASED,
+        LEASED | {"source__stream": {"leaseTable": "flights"}},
+        "spec.source.stream.leaseTable",
+        "source.stream.leaseTable must not be source.table: nothing else may use a table of leases",
+    ),
+    "leases from a time without the time": (
+        LEASED | {"source__stream": {"leaseTable": "leases", "startFrom": "Timestamp", "startTime": START}},
+        LEASED | {"source__stream": {"leaseTable": "leases", "startFrom": "Timestamp"}},
+        "spec.source.stream.startTime",
+        "source.stream.startTime is needed with source.stream.startFrom Timestamp and only with it: "
+        "found startFrom Timestamp",
+    ),
+    "leases from the begin with a time": (
+        LEASED | {"source__stream": {"leaseTable": "leases", "startFrom": "Latest"}},
+        LEASED | {"source__stream": {"leaseTable": "leases", "startTime": START}},
+        "spec.source.stream.startTime",
+        "source.stream.startTime is needed with source.stream.startFrom Timestamp and only with it: "
+        "found startFrom Earliest",
+    ),
+    "the end of a stream before its start": (
+        LEASED
+        | {"source__stream": {"leaseTable": "leases", "startFrom": "Timestamp", "startTime": START, "endTime": END}},
+        LEASED
+        | {"source__stream": {"leaseTable": "leases", "startFrom": "Timestamp", "startTime": END, "endTime": START}},
+        "spec.source.stream.endTime",
+        "source.stream.endTime must be after source.stream.startTime",
+    ),
+    "deletion of leases": (
+        LEASED | {"deletionPolicy": "Retain"},
+        LEASED | {"deletionPolicy": "Delete"},
+        "spec.deletionPolicy",
+        "deletionPolicy must be Retain with source.stream: the operator deletes no table of leases, which other "
+        "workers may use: found Delete",
+    ),
+    "Spark without existing rows": (
+        LEASED | {"engine__baseData": "Workers"},
+        LEASED | SPARK,
+        "spec.engine.baseData",
+        "engine.baseData must be Workers with source.stream, which has changes alone: use source.tunnel of type "
+        "BaseAndStream to copy existing rows: found Spark",
+    ),
+    "leases as the destination": (
+        LEASED,
+        LEASED | {"source__stream": {"leaseTable": "flights_copy"}},
+        "spec.sink.tablestore.table",
+        "sink.tablestore.table must not be source.stream.leaseTable of the same instance: nothing else may use a table "
+        "of leases",
+    ),
+    "spark for a stream": (
+        LEASED | {"workers": {"lanesPerChannel": 1}, "monitoring": {"podMonitor": True}},
+        LEASED | {"spark": {"operator": "kubeflow"}},
+        "spec.spark",
+        "spark has no meaning where engine.baseData is not Spark or tunnel.type is Stream: leave it out",
+    ),
     "deletion of a tunnel of another owner": (
         {"deletionPolicy": "Delete"},
         {"deletionPolicy": "Delete", "source__tunnel__managementPolicy": "UseExisting"},
@@ -470,6 +556,36 @@ IMMUTABLE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         {"sink": tunnel_object()["spec"]["sink"]},
         "spec.sink",
         "sink is immutable in kind",
+    ),
+    "a tunnel that becomes leases": (
+        {},
+        LEASED,
+        "spec.source",
+        "source.tunnel and source.stream cannot replace each other",
+    ),
+    "leases that become a tunnel": (
+        LEASED,
+        {"source__stream": None, "source__tunnel": {"name": "flights-copy", "type": "Stream"}},
+        "spec.source",
+        "source.tunnel and source.stream cannot replace each other",
+    ),
+    "table of leases": (
+        LEASED,
+        {"source__stream__leaseTable": "others"},
+        "spec.source.stream.leaseTable",
+        "source.stream.leaseTable is immutable",
+    ),
+    "start of leases": (
+        LEASED,
+        {"source__stream__startFrom": "Latest"},
+        "spec.source.stream.startFrom",
+        "source.stream.startFrom and source.stream.startTime are immutable",
+    ),
+    "an end of the stream that appears": (
+        LEASED,
+        {"source__stream__endTime": END},
+        "spec.source.stream.endTime",
+        "source.stream.endTime is immutable, because an object that is Completed stays so",
     ),
     "a stream block that appears": (
         {},

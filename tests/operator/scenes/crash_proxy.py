@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 import yaml
-from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector, web
+from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, TCPConnector, web
 from yarl import URL
 
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS, TUNNEL_OPERATIONS
@@ -82,6 +82,25 @@ def _writes_kubernetes(method: str, path: str) -> bool:
     return method in _CHANGING and not any(part in path for part in _BESIDE)
 
 
+class _Answer(ClientResponse):
+    """An answer that is not read to its end, or not given yet, ends with its connection.
+
+    Otherwise TLS says farewell to a server that may take longer to say its own than the event loop lives.
+    """
+
+    def close(self) -> None:
+        self._cut()
+        super().close()
+
+    def release(self) -> None:
+        self._cut()  # an answer that was read to its end has no connection any more
+        super().release()
+
+    def _cut(self) -> None:
+        if self.connection is not None and self.connection.transport is not None:
+            self.connection.transport.abort()
+
+
 class CrashProxy:
     """Context manager that serves both upstreams in a separate thread.
 
@@ -135,7 +154,9 @@ class CrashProxy:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         connector = TCPConnector(limit=0)
         timeout = ClientTimeout(total=None, sock_connect=5)
-        async with ClientSession(auto_decompress=False, connector=connector, timeout=timeout) as self._session:
+        async with ClientSession(
+            auto_decompress=False, connector=connector, timeout=timeout, response_class=_Answer
+        ) as self._session:
             runners: list[web.AppRunner] = []
             try:
                 self.kube_url, self.service_url = [await self._listen(one, runners) for one in self._upstreams]
@@ -187,18 +208,12 @@ class CrashProxy:
             ) as answer:
                 kept = {key: value for key, value in answer.headers.items() if key.lower() not in _HOP_BY_HOP}
                 response = web.StreamResponse(status=answer.status, reason=answer.reason, headers=kept)
-                try:
-                    if "watch" in request.query:
-                        await response.prepare(request)
-                        async for chunk in request.get(STREAM, _unchanged)(answer.content.iter_any()):
-                            await response.write(chunk)
-                        return response
-                    return await self._answer(request, response, await answer.read(), armed)
-                except asyncio.CancelledError:
-                    # a TLS shutdown handshake would outlast the event loop
-                    if answer.connection is not None and answer.connection.transport is not None:
-                        answer.connection.transport.abort()
-                    raise
+                if "watch" in request.query:
+                    await response.prepare(request)
+                    async for chunk in request.get(STREAM, _unchanged)(answer.content.iter_any()):
+                        await response.write(chunk)
+                    return response
+                return await self._answer(request, response, await answer.read(), armed)
         except ClientError as error:
             return web.Response(status=502, text=f"the proxy cannot reach the server: {error}")
 

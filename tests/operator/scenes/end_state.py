@@ -29,6 +29,8 @@ _HASHES = (
     "ots-tunnel.dev/rendered-hash",
     "ots-tunnel.dev/template-hash",
 )
+#: End of the name of a list of splits: a hash of the uid of its record and of the list.
+_LIST_HASH = re.compile(r"-splits-[0-9a-f]{12}\b")
 #: Figures that depend on the time of the observation; the rest of the status must be equal.
 _MOVING_STATUS = ("lag", "throughput")
 _MOVING_BASE = "etaSeconds"
@@ -99,6 +101,7 @@ def _neutral(state: Document, names: dict[str, str]) -> Document:
     # YAML quotes the start of a uid where it could be a number
     text = re.sub(r"'(TAG-\w+)'", r"\1", text)
     text = _TIME.sub("TIME", text)
+    text = _LIST_HASH.sub("-splits-HASH", text)
     for annotation in _HASHES:
         text = re.sub(rf'("{re.escape(annotation)}": )"[0-9a-f.]+"', r'\1"HASH"', text)
     neutral: Document = json.loads(text)

@@ -21,6 +21,7 @@ CHILDREN = (
 )
 SPARK_CHILDREN = (
     ("ServiceAccount", "spark-spark"),
+    ("ServiceAccount", "spark-spark-executors"),
     ("Role", "spark-spark"),
     ("RoleBinding", "spark-spark"),
     ("ConfigMap", "spark-snapshot-config"),

@@ -11,6 +11,7 @@ import yaml
 
 from ots_tunnel.client.table import SyncTableClient
 from ots_tunnel.credentials import static_credentials
+from ots_tunnel.snapshot.copied import Report
 from ots_tunnel.snapshot.document import SnapshotConfig
 from ots_tunnel.snapshot.splits import freeze, split_list
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
@@ -45,7 +46,7 @@ def finish_snapshot(scene: OperatorScene, kubeconfig: Path, folder: Path, name: 
         client.close()
     record.freeze(*freeze(split_list(ranges)))
     assert record.splits is not None
-    record.mark(dict.fromkeys(range(len(record.splits)), 0))
+    record.mark([Report(split.index, split.start, None, 0, 0) for split in record.pending()])
     _finish_application(scene, f"{name}-snapshot", ended)
 
 

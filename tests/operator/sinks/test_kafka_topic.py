@@ -6,7 +6,6 @@ import json
 import random
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from ots_tunnel.tables import RowWrite
 from tests.kafka.broker import PASSWORD, USER, Broker, running_broker
 from tests.kafka.certificate import make_certificate
 from tests.kafka.topic import numbers_by_key, read_topic
-from tests.operator.scenes.loopback_node import AddressTaken, LoopbackNode
+from tests.operator.scenes.loopback_node import LoopbackNode
 from tests.operator.scenes.operator_scene import OperatorScene, running_scene
 from tests.support.kube.api_server import ApiServer
 
@@ -45,16 +44,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory, authority: Path) -> Iterato
     """A broker, which runs at the start of every test."""
     with running_broker(tmp_path_factory.mktemp("kafka"), authority.with_name("key.pem")) as broker:
         yield broker
-
-
-@contextmanager
-def node_of(scene: OperatorScene, folder: Path) -> Iterator[LoopbackNode]:
-    """A node that may run the worker; skips where this machine has no address for it."""
-    with LoopbackNode(scene, folder) as node:
-        try:
-            yield node
-        except AddressTaken as error:
-            pytest.skip(str(error))
 
 
 def create(scene: OperatorScene, kafka: dict[str, Any], **changes: Any) -> None:
@@ -106,7 +95,7 @@ def secret(scene: OperatorScene, name: str, **values: str) -> None:
 def test_from_wrong_keys_and_a_missing_topic_to_every_record_in_order(
     api_server: ApiServer, tmp_path: Path, broker: Broker, authority: Path
 ) -> None:
-    with running_scene(api_server.kubeconfig, "kafka-sink", tmp_path) as scene, node_of(scene, tmp_path) as node:
+    with running_scene(api_server.kubeconfig, "kafka-sink", tmp_path) as scene, LoopbackNode(scene, tmp_path) as node:
         create(
             scene,
             {
@@ -160,7 +149,10 @@ def test_from_wrong_keys_and_a_missing_topic_to_every_record_in_order(
 @pytest.mark.lasts(60)
 def test_records_that_the_broker_refuses(api_server: ApiServer, tmp_path: Path, broker: Broker) -> None:
     broker.create_topic("small", max_message_bytes=2000)
-    with running_scene(api_server.kubeconfig, "kafka-refused", tmp_path) as scene, node_of(scene, tmp_path) as node:
+    with (
+        running_scene(api_server.kubeconfig, "kafka-refused", tmp_path) as scene,
+        LoopbackNode(scene, tmp_path) as node,
+    ):
         put_large(scene, "000007")
         create(scene, {"bootstrapServers": [broker.address()], "topic": "small"})
         scene.until(lambda: has_pod(scene), "the Deployment has its pod")
@@ -197,7 +189,7 @@ def test_a_broker_that_is_away_is_said_and_costs_no_record(
     api_server: ApiServer, tmp_path: Path, broker: Broker
 ) -> None:
     broker.create_topic("away")
-    with running_scene(api_server.kubeconfig, "kafka-away", tmp_path) as scene, node_of(scene, tmp_path) as node:
+    with running_scene(api_server.kubeconfig, "kafka-away", tmp_path) as scene, LoopbackNode(scene, tmp_path) as node:
         broker.kill()
         create(scene, {"bootstrapServers": [broker.address()], "topic": "away"})
         scene.until(lambda: has_pod(scene), "the Deployment has its pod")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.operator.scenes.hook import running_hook
-from tests.operator.scenes.loopback_node import AddressTaken, LoopbackNode
+from tests.operator.scenes.loopback_node import LoopbackNode
 from tests.operator.scenes.operator_scene import OperatorScene, running_scene
 from tests.support.kube.api_server import ApiServer
 from tests.support.sinks.s3_store import BUCKET, S3Store, s3_store
@@ -36,10 +36,7 @@ def running(scene: OperatorScene, folder: Path) -> Iterator[None]:
     """Run the worker of the object, and add rows once it is Ready."""
     with LoopbackNode(scene, folder) as node:
         scene.until(lambda: bool(scene.kube.list("Pod", scene.namespace)), "the Deployment has its pod")
-        try:
-            node.run()
-        except AddressTaken as error:
-            pytest.skip(str(error))
+        node.run()
         scene.until(lambda: scene.is_true("Ready"), "existing rows are copied", seconds=120)
         scene.put("flights", NEW, 1)
         yield

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ots_tunnel_operator import names
-from ots_tunnel_operator.kube.kinds import DEPLOYMENT, POD, TUNNEL, Manifest
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, TUNNEL, Manifest
 from tests.operator.scenes.model_scene import NAME, ModelScene, open_model_scene
 from tests.support.operator.objects import tunnel_object
 
@@ -59,13 +59,16 @@ async def test_a_worker_that_is_being_started_ends_before_another_place_is_used(
         assert await workers(scene) == (1, "s3://shop/orders in other:9000")
 
 
-async def test_a_deployment_that_somebody_has_deleted_does_not_forget_the_place() -> None:
+@pytest.mark.parametrize("with_document", [False, True], ids=["Deployment", "Deployment and ConfigMap"])
+async def test_a_deployment_that_somebody_has_deleted_does_not_forget_the_place(with_document: bool) -> None:
     async with open_model_scene() as scene:
         await begin(scene)
         ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
         await scene.kube.patch(POD, "default", "w-1", {"status": ready}, "status")
         await scene.edit({"sink": {"files": {"endpoint": "http://other:9000"}}})
         await scene.kube.delete(DEPLOYMENT, "default", NAME)
+        if with_document:
+            await scene.kube.delete(CONFIG_MAP, "default", names.config_name(NAME))
         await scene.steps(3)
 
         assert scene.names("Deployment") == []

@@ -18,18 +18,18 @@ import org.apache.avro.generic.GenericData;
 import org.apache.avro.generic.GenericRecord;
 
 /** Changes as rows of Avro, in the columns of our worker's Parquet files. */
-final class Changes {
+final class Changes implements RowForm {
     private static final Schema SEQUENCE = SchemaBuilder.record("Sequence").fields()
             .requiredLong("epoch").requiredLong("timestamp_us").requiredLong("row_index").endRecord();
-    private static final Schema VALUE = SchemaBuilder.record("Value").fields()
+    static final Schema VALUE = SchemaBuilder.record("Value").fields()
             .optionalLong("integer").optionalDouble("double").optionalBoolean("boolean").optionalString("string")
             .optionalBytes("binary").endRecord();
-    private static final Schema CELL = SchemaBuilder.record("Cell").fields()
+    static final Schema CELL = SchemaBuilder.record("Cell").fields()
             .requiredString("name").requiredString("operation").optionalString("type").optionalLong("version")
             .name("value").type().optional().type(VALUE).endRecord();
 
-    final Schema schema;
     private final Schema key;
+    private final Schema schema;
 
     /** Rows of a table that has keys like this one. */
     Changes(PrimaryKey like) {
@@ -38,12 +38,7 @@ final class Changes {
             columns = columns.name(column.getName()).type(keyType(column.getValue().getType())).noDefault();
         }
         key = columns.endRecord();
-        schema = SchemaBuilder.record("Change").fields()
-                .requiredString("action").requiredString("channel")
-                .name("sequence").type().optional().type(SEQUENCE)
-                .name("key").type(key).noDefault()
-                .name("cells").type().array().items(CELL).noDefault()
-                .endRecord();
+        schema = head("Change").name("cells").type().array().items(CELL).noDefault().endRecord();
     }
 
     private static Schema keyType(PrimaryKeyType type) {
@@ -51,18 +46,36 @@ final class Changes {
                 : type == PrimaryKeyType.INTEGER ? Schema.Type.LONG : Schema.Type.BYTES);
     }
 
-    GenericRecord row(String channel, StreamRecord record) throws IOException {
+    /** The first columns of a row. */
+    SchemaBuilder.FieldAssembler<Schema> head(String name) {
+        return SchemaBuilder.record(name).fields()
+                .requiredString("action").requiredString("channel")
+                .name("sequence").type().optional().type(SEQUENCE)
+                .name("key").type(key).noDefault();
+    }
+
+    @Override
+    public Schema schema() {
+        return schema;
+    }
+
+    @Override
+    public GenericRecord row(String channel, StreamRecord record) throws IOException {
         GenericRecord row = new GenericData.Record(schema);
-        row.put("action", record.getRecordType().name());
-        row.put("channel", channel);
-        row.put("sequence", sequence(record.getSequenceInfo()));
-        row.put("key", key(record.getPrimaryKey()));
+        fillHead(row, channel, record);
         List<GenericRecord> cells = new ArrayList<>(record.getColumns().size());
         for (RecordColumn column : record.getColumns()) {
             cells.add(cell(column));
         }
         row.put("cells", cells);
         return row;
+    }
+
+    void fillHead(GenericRecord row, String channel, StreamRecord record) {
+        row.put("action", record.getRecordType().name());
+        row.put("channel", channel);
+        row.put("sequence", sequence(record.getSequenceInfo()));
+        row.put("key", key(record.getPrimaryKey()));
     }
 
     private static GenericRecord sequence(RecordSequenceInfo info) {
@@ -86,7 +99,7 @@ final class Changes {
         return found;
     }
 
-    private static GenericRecord cell(RecordColumn column) throws IOException {
+    static GenericRecord cell(RecordColumn column) throws IOException {
         GenericRecord found = new GenericData.Record(CELL);
         found.put("name", column.getColumn().getName());
         found.put("operation", Documents.OPERATIONS.get(column.getColumnType()));
@@ -95,19 +108,32 @@ final class Changes {
         }
         if (Documents.isPut(column)) {
             ColumnValue value = column.getColumn().getValue();
-            GenericRecord member = new GenericData.Record(VALUE);
-            String type = switch (value.getType()) {
-                case INTEGER -> "integer";
-                case DOUBLE -> "double";
-                case BOOLEAN -> "boolean";
-                case STRING -> "string";
-                case BINARY -> "binary";
-                default -> throw new IOException("a column holds a " + value.getType());
-            };
-            member.put(type, value.getValue() instanceof byte[] bytes ? ByteBuffer.wrap(bytes) : value.getValue());
-            found.put("type", type);
-            found.put("value", member);
+            found.put("type", typeOf(value));
+            found.put("value", member(value));
         }
         return found;
+    }
+
+    /** A value in the member of its type. */
+    static GenericRecord member(ColumnValue value) throws IOException {
+        GenericRecord member = new GenericData.Record(VALUE);
+        member.put(typeOf(value), plain(value));
+        return member;
+    }
+
+    static String typeOf(ColumnValue value) throws IOException {
+        return switch (value.getType()) {
+            case INTEGER -> "integer";
+            case DOUBLE -> "double";
+            case BOOLEAN -> "boolean";
+            case STRING -> "string";
+            case BINARY -> "binary";
+            default -> throw new IOException("a column holds a " + value.getType());
+        };
+    }
+
+    /** A value as Avro has it. */
+    static Object plain(ColumnValue value) {
+        return value.getValue() instanceof byte[] bytes ? ByteBuffer.wrap(bytes) : value.getValue();
     }
 }

@@ -3,9 +3,12 @@ package oracle;
 import com.alicloud.openservices.tablestore.SyncClient;
 import com.alicloud.openservices.tablestore.model.StreamRecord;
 import com.aliyun.openservices.ots.internal.streamclient.ClientConfig;
+import com.aliyun.openservices.ots.internal.streamclient.ShutdownException;
 import com.aliyun.openservices.ots.internal.streamclient.StreamConfig;
 import com.aliyun.openservices.ots.internal.streamclient.Worker;
 import com.aliyun.openservices.ots.internal.streamclient.model.IRecordProcessor;
+import com.aliyun.openservices.ots.internal.streamclient.model.IRecordProcessorCheckpointer;
+import com.aliyun.openservices.ots.internal.streamclient.model.IRecordProcessorFactory;
 import com.aliyun.openservices.ots.internal.streamclient.model.InitializationInput;
 import com.aliyun.openservices.ots.internal.streamclient.model.ProcessRecordsInput;
 import com.aliyun.openservices.ots.internal.streamclient.model.ShutdownInput;
@@ -16,6 +19,8 @@ import java.util.concurrent.Executors;
 /**
  * A worker of the vendor's Stream Client library. Each event is one line, its parts separated by tabs: "start", shard;
  * "record", shard, type, value of the first key column, value of the first column; "stop", shard, reason; "error".
+ * SIGTERM stops the worker kindly. With -mode=count or all it prints no events, see Counting, and the library has its own
+ * intervals.
  */
 public final class StreamClient {
     private StreamClient() {
@@ -27,6 +32,18 @@ public final class StreamClient {
             line.append(line.length() == 0 ? "" : "\t").append(part);
         }
         System.out.println(line);
+        System.out.flush();
+    }
+
+    /** Stores a checkpoint; without the lease nothing more can be stored, and the next owner reads again. */
+    static void store(IRecordProcessorCheckpointer checkpointer) {
+        try {
+            checkpointer.checkpoint();
+        } catch (ShutdownException lost) {
+            return;
+        } catch (Exception failure) {
+            throw new IllegalStateException(failure);
+        }
     }
 
     /** Prints every record and then checkpoints it. */
@@ -47,20 +64,12 @@ public final class StreamClient {
                 print("record", shard, record.getRecordType(),
                         record.getPrimaryKey().getPrimaryKeyColumn(0).getValue().asString(), value);
             }
-            try {
-                input.getCheckpointer().checkpoint();
-            } catch (Exception failure) {
-                throw new IllegalStateException(failure);
-            }
+            store(input.getCheckpointer());
         }
 
         @Override
         public void shutdown(ShutdownInput input) {
-            try {
-                input.getCheckpointer().checkpoint();
-            } catch (Exception failure) {
-                throw new IllegalStateException(failure);
-            }
+            store(input.getCheckpointer());
             print("stop", shard, input.getShutdownReason());
         }
     }
@@ -72,20 +81,37 @@ public final class StreamClient {
             flags.put(parts[0], parts[parts.length - 1]);
         }
         ClientConfig client = new ClientConfig();
-        // The library's intervals are made for hours, a test has seconds.
-        client.setSyncShardIntervalMillis(500);
-        client.setTakerIntervalMillis(300);
-        client.setRenewerIntervalMillis(300);
-        client.setParentShardPollIntervalMillis(100);
-        client.setCheckTableReadyIntervalMillis(50);
+        IRecordProcessorFactory processors = Processor::new;
+        if (flags.containsKey("mode")) {
+            processors = new Counting(flags.get("mode").equals("all"), Long.parseLong(flags.get("mark")),
+                    Long.parseLong(flags.get("rows")))::processor;
+        } else {
+            // The library's intervals are made for hours, a test has seconds.
+            long round = Long.parseLong(flags.getOrDefault("round-millis", "300"));
+            client.setSyncShardIntervalMillis(Math.max(round, 500));
+            client.setTakerIntervalMillis(round);
+            client.setRenewerIntervalMillis(round);
+            client.setParentShardPollIntervalMillis(round / 3);
+            client.setCheckTableReadyIntervalMillis(50);
+        }
+        if (flags.containsKey("lease-millis")) {
+            client.setLeaseDurationMillis(Long.parseLong(flags.get("lease-millis")));
+        }
+        if (flags.containsKey("idle-millis")) {
+            client.setWorkerIdleTimeMillis(Long.parseLong(flags.get("idle-millis")));
+        }
         StreamConfig stream = new StreamConfig();
         stream.setOTSClient(new SyncClient(flags.get("endpoint"), flags.get("key-id"), flags.get("key-secret"),
                 flags.get("instance")));
         stream.setDataTableName(flags.get("table"));
         stream.setStatusTableName(flags.get("status-table"));
-        Worker worker = new Worker("oracle", client, stream, Processor::new, Executors.newCachedThreadPool());
+        Worker worker = new Worker(flags.getOrDefault("worker", "oracle"), client, stream, processors,
+                Executors.newCachedThreadPool());
+        Runtime.getRuntime().addShutdownHook(new Thread(worker::shutdown));
         worker.run();
-        print("error", worker.getException());
-        System.exit(1);
+        if (worker.getException() != null) {
+            print("error", worker.getException());
+            System.exit(1);
+        }
     }
 }

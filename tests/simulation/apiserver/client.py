@@ -73,11 +73,16 @@ class ModelCluster:
                 return None
             raise
 
+    async def stored_version(self, kind: Kind, namespace: str, name: str) -> str:
+        """See `Cluster.stored_version`."""
+        found = await self.get(kind, namespace, name)
+        return "" if found is None else str(found["metadata"].get("resourceVersion") or "")
+
     async def list(self, kind: Kind, namespace: str, selector: str) -> list[Manifest]:
         """See `Cluster.list`."""
         return list((await self.listing(Selection(kind, namespace, selector))).items)
 
-    async def listing(self, selection: Selection) -> Listing:
+    async def listing(self, selection: Selection, rest: str = "") -> Listing:
         """See `Cluster.listing`."""
         query = {"labelSelector": selection.labels}
         if selection.name:

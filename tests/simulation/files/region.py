@@ -16,6 +16,7 @@ from tests.simulation.machine.determinism import CURRENT
 from tests.simulation.machine.disk import Disk, install_disk
 from tests.simulation.region import Region
 from tests.support.ledger import Entry, Stored, Written
+from tests.support.row_changes import NUMBER
 
 
 class FilesRegion(Region):
@@ -97,15 +98,16 @@ class FilesRegion(Region):
 
     def sink(self) -> dict[str, Any]:
         scenario = self.scenario
-        return {
-            "files": {
-                "url": self.disk.root.as_uri(),
-                "format": scenario.file_format,
-                "compression": scenario.compression,
-                "maxFileSeconds": scenario.file_seconds,
-                "maxFileBytes": 65_536,
-            }
+        section: dict[str, Any] = {
+            "url": self.disk.root.as_uri(),
+            "format": scenario.file_format,
+            "compression": scenario.compression,
+            "maxFileSeconds": scenario.file_seconds,
+            "maxFileBytes": 65_536,
         }
+        if scenario.typed:
+            section["columns"] = [{"name": NUMBER, "type": "integer"}]
+        return {"files": section}
 
     def unlike(self) -> list[str]:
         return self.files.unfit()

@@ -1,4 +1,4 @@
-"""What a published file holds, in either format."""
+"""What a published file holds, in each form."""
 
 from __future__ import annotations
 
@@ -51,6 +51,8 @@ def _of_line(line: dict[str, Any]) -> Row:
 
 def _of_parquet(line: dict[str, Any]) -> Row:
     numbers = [cell["value"]["integer"] for cell in line["cells"] if cell["name"] == NUMBER]
+    if line.get(NUMBER) is not None:
+        numbers.append(line[NUMBER])
     sequence = line["sequence"]
     change = (str(line["key"]["pk"]), str(line["action"]), max(numbers, default=0))
     return Row(line["channel"], sequence["timestamp_us"] if sequence else None, change)

@@ -17,6 +17,7 @@ class FilesScenario(Scenario):
 
     Args:
         file_format: `JsonLines` or `Parquet`.
+        typed: whether Parquet has a column for the number of a change.
         file_seconds: age at which a file is published.
     """
 
@@ -25,6 +26,7 @@ class FilesScenario(Scenario):
     sink: str = "files"
     file_format: str = "JsonLines"
     compression: str = "none"
+    typed: bool = False
     file_seconds: float = 5.0
 
     @classmethod
@@ -41,6 +43,8 @@ class FilesScenario(Scenario):
             compression=chance.choice(("none", "none", "gzip", "zstd")),
             file_seconds=chance.choice((1.0, 2.0, 8.0, 30.0)),
         )
+        typed = settled.file_format == "Parquet" and random.Random(f"typed:{seed}").random() < 0.5
+        settled = replace(settled, typed=typed)
         faults = draw_file_faults(chance, 0.75 * length, settled.timeout, chance.choice((3, 6, 12, 20)))
         faults += draw_rollouts(seed, 0.75 * length, settled.timeout)
         return replace(settled, faults=tuple(sorted(faults, key=lambda fault: fault.at)))

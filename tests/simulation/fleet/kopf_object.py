@@ -124,7 +124,7 @@ class KopfObject:
     async def _run_loop(self) -> None:
         cache = self._runtime.cache(self._uid, self._namespace, self._name)
         try:
-            await asyncio.sleep(self._runtime.first_pause())
+            await asyncio.sleep(self._runtime.first_pause(self._namespace, self._name))
             await self._runtime.reconciler().run(self._namespace, self._name, cache)
         except Exception as error:
             # kopf would log it and go on; here it is a finding

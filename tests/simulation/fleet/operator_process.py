@@ -127,7 +127,7 @@ class OperatorProcess:
         entropy = random.Random(process.chance.random())
         runtime = Runtime(settings, self.metrics, entropy=entropy, may_write=may_write)
         cluster = self.cluster()
-        await runtime.open(cluster, session=self._reports)
+        await runtime.open(cluster, pages=self._reports.read)
         self._runtime = runtime
         role = KopfRole(runtime, cluster, lambda text: self._failed("bug", f"{process.name}: {text}"))
         try:

@@ -74,6 +74,10 @@ class SocketOptions:
         self.resets_on_close = False
         self.user_timeout = KERNEL_GIVES_UP
 
+    def fileno(self) -> int:
+        """That of a closed socket: there is no kernel that could be asked for its bytes."""
+        return -1
+
     def setsockopt(self, level: int, option: int, value: Any) -> None:
         """Keep SO_LINGER and TCP_USER_TIMEOUT; others make no difference here."""
         if (level, option) == (socket.SOL_SOCKET, socket.SO_LINGER):

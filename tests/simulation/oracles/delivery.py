@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 
 from ots_tunnel.model import FINISHED
 from tests.simulation.oracles.history import History
+from tests.simulation.oracles.reading import ReadChanges, ReadPages
 from tests.support.ledger import Change, Connected, Entry, Opened, Read, Reported, Stored, Written
 from tests.support.row_changes import action_of
 
@@ -49,11 +50,8 @@ class _Session:
     channel: str
     begun: float
     start: str
-    #: Token behind each page, and the changes (key, number) before it.
-    pages: list[tuple[str, list[tuple[str, int]]]] = field(default_factory=list)
-    #: Per key: (action, number, numbered) of its changes in the order of reading.
-    changes: dict[str, list[tuple[str, int, int]]] = field(default_factory=dict)
-    done: Counter[str] = field(default_factory=Counter)
+    pages: ReadPages[str] = field(default_factory=ReadPages)
+    changes: ReadChanges = field(default_factory=ReadChanges)
     is_closed: bool = False
     #: Somebody else has stored a checkpoint since it began: it may store none any more.
     is_overruled: bool = False
@@ -63,15 +61,15 @@ class _Session:
 
     @property
     def following(self) -> str:
-        return self.pages[-1][0] if self.pages else self.start
+        return self.pages.ending(1) if self.pages else self.start
 
     def forget_page_at(self, token: str) -> bool:
         """Drop the last page if it began at a token: its answer was lost, and the client reads it again."""
-        before = self.pages[-2][0] if len(self.pages) > 1 else self.start
+        before = self.pages.ending(2) if len(self.pages) > 1 else self.start
         if not self.pages or token != before:
             return False
-        for key, _ in self.pages.pop()[1]:
-            self.changes[key].pop()
+        for key, _ in self.pages.pop():
+            self.changes.forget(key)
         return True
 
 
@@ -212,12 +210,12 @@ class Delivery:
                 true = self._history.place(page.channel, page.position + index).number
             if not self._note_filter(page, key, action, true):
                 continue
-            session.changes.setdefault(key, []).append((action, number, true))
+            session.changes.add(key, action, number, true)
             taken.append((key, true))
             known = self._by_key[page.who, key]
             if not known or known[-1][1] is not session:
                 known.append((page.t, session))
-        session.pages.append((page.following, taken))
+        session.pages.add(page.following, taken)
 
     def _note_filter(self, page: Read, key: str, action: str, number: int) -> bool:
         """Whether the reader of a change lets it pass."""
@@ -262,7 +260,7 @@ class Delivery:
         return session
 
     def _writes(self, write: Written, change: Change) -> None:
-        key, action, number = change
+        key, action, _ = change
         if not self._passes(write.who, key, action):
             self._violate("filtered", f"{write.who} writes {change}, which its filter leaves out")
             return
@@ -271,17 +269,13 @@ class Delivery:
             self._violate("foreign", f"{write.who} writes {change} without having read it")
             return
         session = known[-1]
-        changes, done = session.changes[key], session.done[key]
-        if done < len(changes) and changes[done][:2] == (action, number):
-            session.done[key] += 1
-            true = changes[done][2]
-        elif done and changes[done - 1][:2] == (action, number):
-            self.counts["rows written again at once"] += 1
-            true = changes[done - 1][2]
-        else:
-            near = changes[max(0, done - 1) : done + 2]
+        if (found := session.changes.match(change)) is None:
+            near = session.changes.near(key)
             self._violate("order", f"{session} writes {change}, sent at {write.sent:.3f}, next to {near}")
             return
+        true, is_repeated = found
+        if is_repeated:
+            self.counts["rows written again at once"] += 1
         self.counts["rows"] += 1
         self._check_fenced(session, write, change)
         before = self._present(key)
@@ -321,16 +315,14 @@ class Delivery:
             self._violate("foreign", f"{session} stores a checkpoint over one that is not its own")
         if stored.token == session.start:
             return
-        for count, (following, taken) in enumerate(session.pages, 1):
-            for key, number in taken:
-                if self._present(key) < number:
-                    text = f"{session} stores a checkpoint behind number {number} of {key}"
-                    self._violate("checkpoint", f"{text}; written is number {self._present(key)}")
-                    return
-            if following == stored.token:
-                session.start, session.pages = following, session.pages[count:]
-                return
-        self._violate("checkpoint", f"{session} stores a token that it has not read")
+        match session.pages.store(stored.token, self._present):
+            case (key, number):
+                text = f"{session} stores a checkpoint behind number {number} of {key}"
+                self._violate("checkpoint", f"{text}; written is number {self._present(key)}")
+            case True:
+                session.start = stored.token
+            case False:
+                self._violate("checkpoint", f"{session} stores a token that it has not read")
 
     def _reports(self, report: Reported) -> None:
         for channel, status in report.reports:

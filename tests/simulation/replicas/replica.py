@@ -1,6 +1,7 @@
 """One replica of the operator: the real candidate for the Lease, and while it leads the operator itself.
 
-A replica that has lost the Lease ends as `__main__` ends it, and its container is started again as one that stands by.
+A replica that has lost the Lease ends as `running.operation` ends it, and its container is started again as one that
+stands by.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from ots_tunnel_operator.__main__ import LOST_SECONDS
 from ots_tunnel_operator.kube.kinds import Kind, Manifest
 from ots_tunnel_operator.kube.lease import Lease
+from ots_tunnel_operator.running.operation import LOST_SECONDS
 from ots_tunnel_operator.runtime import Runtime
 from tests.simulation.apiserver.api import Api, Request
 from tests.simulation.apiserver.client import Fate, ModelCluster

@@ -1,10 +1,10 @@
 """One attempt of an application: a driver and its executors, which copy splits as `ots_tunnel.spark.driver` does.
 
 The record of progress is the real one; tasks are a model. A task reads the rows of its split, works for a while, and
-sends them; what was sent takes effect within the write deadline, also when its pod has been killed meanwhile. Rows are
-cut into the real changes, and a request holds so few cells that most rows need several; the later ones of a row follow
-the first at once, if the task still runs. A node
-that is lost takes the object of a pod away, and not its process: an executor goes on until the deadline of its split, a
+sends them; it may end after some of them, and the next one resumes there. What was sent takes effect within the write
+deadline, also when its pod has been killed meanwhile. Rows are cut into the real changes, and a request holds so few
+cells that most rows need several; the later ones of a row follow the first at once, if the task still runs. A node that
+is lost takes the object of a pod away, and not its process: an executor goes on until the deadline of its split, a
 driver runs its job as long as the record lets it. The API server answers no pod whose object is gone.
 """
 
@@ -13,6 +13,8 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +24,15 @@ from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
 from ots_tunnel.client.table_calls import RowChange, batch_write_request
 from ots_tunnel.errors import OwnershipLost, ServerUnavailable, ServiceError, TunnelError
 from ots_tunnel.model import Action
+from ots_tunnel.protocol.key_order import value_order
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key
 from ots_tunnel.protocol.plainbuffer.tags import HEADER
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.table.row_change import Omissions, changes_of
+from ots_tunnel.snapshot.copied import Report
 from ots_tunnel.snapshot.document import ProgressConfig
-from ots_tunnel.snapshot.splits import SplitList, freeze
+from ots_tunnel.snapshot.splits import Split, SplitList, freeze
 from ots_tunnel.spark.progress import ProgressRecord
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.snapshot import SPLIT_DEADLINE
@@ -47,6 +51,8 @@ LABEL = "sparkoperator.k8s.io/app-name"
 #: Inner bounds of the splits.
 BOUNDS = ("k03", "k06", "k12")
 EXECUTORS = 2
+#: Share of requests after which a task reports how far it came, and ends.
+SLICE_CHANCE = 0.25
 #: Most that one request holds.
 LIMITS = Limits(max_rows=4, max_cells=2)
 
@@ -69,6 +75,11 @@ class ModelConfigMaps:
             return self._call("GET", f"{self._place}/{name}")
         except OwnershipLost:
             return None
+
+    def make(self, config_map: Manifest) -> None:
+        """See `ConfigMaps.make`."""
+        with suppress(OwnershipLost):
+            self._call("POST", self._place, config_map)
 
     def replace(self, config_map: Manifest) -> Manifest:
         """See `ConfigMaps.replace`."""
@@ -104,9 +115,11 @@ class Attempt:
         self.alive: set[str] = set()
         #: Executors of this attempt, in the order of their start, to the state that the Spark operator shows.
         self.executors: dict[str, str] = {}
-        self._tasks: dict[str, set[asyncio.Task[bool]]] = {}
-        #: Splits whose tasks have succeeded.
-        self._copied: set[int] = set()
+        self._tasks: dict[str, set[asyncio.Task[Report | None]]] = {}
+        #: What tasks that have succeeded report.
+        self._reports: list[Report] = []
+        #: Where tasks end before their split does; apart from the chance of everything else.
+        self._slices = random.Random(f"slices {fleet.scenario.seed} {number}")
         #: Executors on lost nodes.
         self._lost: set[str] = set()
         #: uid of the driver's pod; empty before its start.
@@ -205,43 +218,49 @@ class Attempt:
     async def _copy(self, record: ProgressRecord) -> int:
         """Run one job with a task for every split that is not recorded; return the exit code."""
         assert record.splits is not None
-        left = [split for split in range(len(record.splits)) if split not in record.done]
+        left = {split.index: split for split in record.pending()}
         failures = 0
         while left:
-            split = left[self._chance.randrange(len(left))]
+            split = left[sorted(left)[self._chance.randrange(len(left))]]
             pods = [pod for pod in self.executors if pod in self.alive]
             if not pods:
                 await self._look(record, 2)
                 self._begin_executor()
                 continue
             pod = self._chance.choice(pods)
-            task = asyncio.create_task(self._task(split, pod), name=f"split {split}")
+            task = asyncio.create_task(self._task(split, pod), name=f"split {split.index}")
             self._tasks.setdefault(pod, set()).add(task)
             while pod in self.alive and not task.done():
                 await self._look(record, 0.5, task)
-            if not task.done() or task.cancelled() or not task.result():
+            report = task.result() if task.done() and not task.cancelled() else None
+            if report is None:
                 failures += 1
                 if failures > 8:
                     return 1
                 continue
-            left.remove(split)
-            self._copied.add(split)
-        record.mark(dict.fromkeys(self._copied, 0))
+            self._reports.append(report)
+            del left[split.index]
+            if report.cursor is not None:
+                left[split.index] = replace(split, start=report.cursor)
+        record.mark(self._reports)
         return 0
 
-    async def _look(self, record: ProgressRecord, seconds: float, *tasks: asyncio.Task[bool]) -> None:
+    async def _look(self, record: ProgressRecord, seconds: float, *tasks: asyncio.Task[Report | None]) -> None:
         """Wait, and look as the driver does while its job runs."""
         await asyncio.wait((*tasks, asyncio.create_task(asyncio.sleep(seconds))), return_when=asyncio.FIRST_COMPLETED)
         record.check()
         try:
-            record.mark(dict.fromkeys(self._copied, 0))
+            record.mark(self._reports)
         except OwnershipLost:
             raise
         except TunnelError:
             return  # it tries again with the next look
 
-    async def _task(self, split: int, pod: str) -> bool:
-        """Copy a split; return whether it was in time, which nobody asks for on a lost node."""
+    async def _task(self, split: Split, pod: str) -> Report | None:
+        """Copy a part of a split, or all; return how far it came, which nobody asks for on a lost node.
+
+        None says that it was too late.
+        """
         begun, loop = self._fleet.loop.now, self._fleet.loop
         deadline = self._fleet.write_deadline
         rows = list(self._rows(split))
@@ -250,16 +269,18 @@ class Attempt:
             if self._fleet.is_slow or pod in self._lost:
                 await asyncio.sleep(self._chance.uniform(20, 200))
             if loop.now >= begun + SPLIT_DEADLINE - deadline:
-                self._fleet.story.tell(pod, "split %d was not copied in time", split)
-                return False
-            effect, pieces = asyncio.Event(), [_pieces(row) for row in rows[start : start + 4]]
+                self._fleet.story.tell(pod, "split %d was not copied in time", split.index)
+                return None
+            effect, pieces = asyncio.Event(), [_pieces(row) for _, row in rows[start : start + 4]]
             first = [changes[0] for changes in pieces]
             loop.after(self._chance.uniform(0, deadline), self._take_effect, first, effect)
             self._befall_sender(pod)
             await effect.wait()
             for change in (change for changes in pieces for change in changes[1:]):
                 self._write_rows([change])
-        return True
+            if start + 4 < len(rows) and self._slices.random() < SLICE_CHANCE:
+                return Report(split.index, split.start, (("pk", rows[start + 4][0]),), 0, 0)
+        return Report(split.index, split.start, None, 0, 0)
 
     def _befall_sender(self, pod: str) -> None:
         """What an act has in store for the next executor that sends rows."""
@@ -270,13 +291,14 @@ class Attempt:
         self._fleet.story.tell("act", "  %s: %s, with rows on their way", how, pod)
         self._fleet.loop.after(0, self.kill if how == KILL else partial(self.vanish, shown=False), pod)
 
-    def _rows(self, split: int) -> Iterator[bytes]:
-        """The rows of a split, as they are now."""
-        edges = ("", *BOUNDS, "~")
+    def _rows(self, split: Split) -> Iterator[tuple[str, bytes]]:
+        """Keys and images of the rows of a split from where it stands, as they are now."""
+        (_, low), (_, high) = split.start[0], split.end[0]
         table = self._fleet.service.emulator.instances[SOURCE].tables[TABLE]
-        for key, image in table.scan(BOTTOM_KEY, TOP_KEY, int(self._fleet.service.clock.now() * 1000)):
-            if edges[split] <= key[0].decode() < edges[split + 1]:
-                yield image
+        for found, image in table.scan(BOTTOM_KEY, TOP_KEY, int(self._fleet.service.clock.now() * 1000)):
+            key = found[0].decode()
+            if value_order(low) <= value_order(key) < value_order(high):
+                yield key, image
 
     def _take_effect(self, changes: list[RowChange], effect: asyncio.Event) -> None:
         self._fleet.judge_copy(len(changes))

@@ -70,10 +70,14 @@ class ClusterModel:
         self.calls.append(("get", kind.plural))
         return copy.deepcopy(self.objects.get((kind, namespace, name)))
 
+    async def stored_version(self, kind: Kind, namespace: str, name: str) -> str:
+        found = await self.get(kind, namespace, name)
+        return "" if found is None else str(found["metadata"].get("resourceVersion") or "")
+
     async def list(self, kind: Kind, namespace: str, selector: str) -> list[Manifest]:
         return list((await self.listing(Selection(kind, namespace, labels=selector))).items)
 
-    async def listing(self, selection: Selection) -> Listing:
+    async def listing(self, selection: Selection, rest: str = "") -> Listing:
         self.calls.append(("list", selection.kind.plural))
         if self.failure is not None:
             raise self.failure

@@ -68,7 +68,7 @@ class ConfigMapServer:
     def make(self, path: str, label: str = "tunnel-1") -> None:
         """Make an empty record, as the operator does before it starts a driver."""
         folder, name = path.rsplit("/", 1)
-        self.handle("POST", folder, {"metadata": {"name": name, "labels": {PROGRESS_LABEL: label}}})
+        self.handle("POST", folder, {"metadata": {"name": name, "labels": {PROGRESS_LABEL: label}, "uid": "u-1"}})
 
     def _store(self, path: str, body: dict[str, Any], status: int) -> tuple[int, dict[str, Any]]:
         self._version += 1

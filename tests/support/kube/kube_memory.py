@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ots_tunnel_operator.kube.client import KubeError
-from ots_tunnel_operator.kube.kinds import Kind, Manifest, kind_of
+from ots_tunnel_operator.kube.kinds import NO_VERSION, Kind, Manifest, kind_of
 from ots_tunnel_operator.names import FIELD_MANAGER
 
 Change = Mapping[str, Any]
@@ -23,6 +23,8 @@ class KubeMemory:
     """(verb, kind, name), in order."""
     refusal: KubeError | None = None
     """Raised by every write."""
+    kind_refusals: dict[str, KubeError] = field(default_factory=dict)
+    """Raised by every write, and every dry run, of a kind."""
     trials: int = 0
     """Dry runs."""
     trial_refusal: KubeError | None = None
@@ -33,18 +35,25 @@ class KubeMemory:
         found = self.objects.get((kind.kind, name))
         return copy.deepcopy(found)
 
+    async def stored_version(self, kind: Kind, namespace: str, name: str) -> str:
+        found = self.objects.get((kind.kind, name))
+        return "" if found is None else str(found["metadata"].get("resourceVersion") or "")
+
     async def list(self, kind: Kind, namespace: str, selector: str) -> list[Manifest]:
         return [copy.deepcopy(found) for (name, _), found in self.objects.items() if name == kind.kind]
 
     async def apply(self, manifest: Manifest) -> Manifest:
+        kind, metadata = kind_of(manifest).kind, manifest["metadata"]
+        if metadata.get("resourceVersion") == NO_VERSION and (kind, metadata["name"]) in self.objects:
+            raise KubeError(409, "Conflict", "the object exists")
         entry = {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": _fields(_tracked(manifest))}
         applied = manifest | {"metadata": manifest["metadata"] | {"managedFields": [entry]}}
-        return self._store("apply", kind_of(manifest).kind, manifest["metadata"]["name"], applied)
+        return self._store("apply", kind, metadata["name"], applied)
 
     async def try_apply(self, manifest: Manifest) -> None:
         self.trials += 1
-        if self.trial_refusal is not None:
-            raise self.trial_refusal
+        if (refusal := self.trial_refusal or self.kind_refusals.get(manifest["kind"])) is not None:
+            raise refusal
 
     def edit(self, kind: str, name: str, *path: str, value: Any = None) -> None:
         """Change a field as another client does, which takes it from the operator; None removes it."""
@@ -83,8 +92,8 @@ class KubeMemory:
         return copy.deepcopy(stored)
 
     def _write(self, verb: str, kind: str, name: str) -> None:
-        if self.refusal is not None:
-            raise self.refusal
+        if (refusal := self.refusal or self.kind_refusals.get(kind)) is not None:
+            raise refusal
         self.writes.append((verb, kind, name))
 
 

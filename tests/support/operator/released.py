@@ -1,14 +1,18 @@
-"""The CustomResourceDefinition of the last release, and objects that it accepts."""
+"""The CustomResourceDefinition and the chart of the last release, and objects that it accepts."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 from tests.support.operator.objects import tunnel_object
 
+_GOLDEN = Path(__file__).parents[2] / "golden"
 #: As the release had it; a new release adds a file, and the tests go on with the last one.
-DEFINITION = Path(__file__).parents[2] / "golden" / "operator" / "released" / "0.1.0.yaml"
+DEFINITION = _GOLDEN / "operator" / "released" / "0.1.0.yaml"
+#: The chart as the release had it, without its definition.
+_CHART = _GOLDEN / "chart" / "released" / "0.1.0"
 
 #: Objects that use every field of the release, by name.
 OBJECTS: dict[str, dict[str, Any]] = {
@@ -68,3 +72,12 @@ def released_object(name: str, namespace: str = "default") -> dict[str, Any]:
     found = tunnel_object(name, **OBJECTS[name])
     found["metadata"]["namespace"] = namespace
     return found
+
+
+def released_chart(folder: Path) -> Path:
+    """Make the chart of the release below a folder, with its definition; return its path."""
+    chart = folder / "ots-tunnel-operator"
+    shutil.copytree(_CHART, chart)
+    (chart / "files").mkdir()
+    shutil.copy(DEFINITION, chart / "files" / "crd.yaml")
+    return chart

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ots_tunnel.model import ChannelId, TunnelType
-from ots_tunnel.snapshot.record import DONE_KEY, PROGRESS_LABEL, SPLITS_KEY
+from ots_tunnel.snapshot.record import DONE_KEY, LIST_KEY, PROGRESS_LABEL
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.pod import SparkPod
 from ots_tunnel_operator.world.service import Tunnel
@@ -33,9 +33,10 @@ def progress_record(
     write_deadline: float | None = 16.667,
 ) -> Children:
     """The progress record of a copy; `age` is the seconds since the driver's last write."""
-    items = {SPLITS_KEY: "eA==", DONE_KEY: base64.b64encode(bytes([2**done - 1])).decode()}
+    items = {DONE_KEY: base64.b64encode(bytes([2**done - 1])).decode()}
     metadata = {"name": NAME, "labels": {PROGRESS_LABEL: label}}
     data = {"total": str(total), "done": str(done), "label": label, "updated": timestamp(NOW - age)}
+    data[LIST_KEY] = f"{NAME}-splits-1"
     if omitted is not None:
         data["omittedCells"] = str(omitted)
     if write_deadline is not None:

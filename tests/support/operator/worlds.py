@@ -161,6 +161,14 @@ def world(of: Resource | None = None, **changes: Any) -> World:
     return replace(found, **changes)
 
 
+#: The tunnel of `world` once its workers have handed back their channels.
+FREED = Tunnel(
+    description(
+        channel("c1", ChannelStatus.CLOSE, client="", consumed=NOW - 5), base("b1", ChannelStatus.TERMINATED, rows=100)
+    )
+)
+
+
 def assessed(of: World) -> Assessment:
     """The assessment of a world."""
     return assess(of, spark_missing_seconds=SETTINGS.spark_missing_seconds)

@@ -39,7 +39,7 @@ PAGE_BYTES = 4 << 20
 KINDS: dict[str, tuple[Column, ...]] = {
     "narrow": (Column("v", 1, 1_700_000_000_000),),
     "wide": tuple(Column(f"c{number}", True, 1_700_000_000_000) for number in range(500)),
-    "large": (Column("v", "x" * (2 << 20), 1_700_000_000_000),),
+    "large": (Column("text", "x" * (2 << 20), 1_700_000_000_000),),
 }
 
 

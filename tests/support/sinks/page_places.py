@@ -14,6 +14,7 @@ from aiohttp.test_utils import TestServer
 
 from ots_emulator import Emulator
 from ots_tunnel.client.caller import ServiceCaller
+from ots_tunnel.config.files import MOST_COLUMNS
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.model import Credentials
 from ots_tunnel.protocol import table_pb2 as pb
@@ -22,8 +23,14 @@ from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.transport.inprocess import InProcessTransport
 from tests.support.emulator.emulator_scene import create_table_request
 
-#: Every built-in sink, the files once for each format.
-SINKS = ("http", "tablestore", "JsonLines", "Parquet", "kafka", "stdout", "python", "count")
+#: Every built-in sink, the files once for each form.
+SINKS = ("http", "tablestore", "JsonLines", "Parquet", "typed", "kafka", "stdout", "python", "count")
+#: The columns of typed files, as many as a document may declare: those of all kinds of pages.
+COLUMNS = [
+    {"name": "v", "type": "integer"},
+    {"name": "text", "type": "string"},
+    *({"name": f"c{number}", "type": "boolean"} for number in range(MOST_COLUMNS - 2)),
+]
 
 PROCESSOR = """
 from ots_tunnel.processor import SimpleProcessorFactory
@@ -77,6 +84,9 @@ async def section_of(sink: str, folder: Path, answer_seconds: float = 0.0) -> As
                 yield {"tablestore": {**place, "credentials": {"directory": str(keys)}}}
             case "JsonLines" | "Parquet":
                 yield {"files": {"url": (folder / "out").as_uri(), "format": sink, "maxFileSeconds": 2}}
+            case "typed":
+                place: dict[str, Any] = {"url": (folder / "out").as_uri(), "format": "Parquet", "maxFileSeconds": 2}
+                yield {"files": {**place, "columns": COLUMNS}}
             case "kafka":
                 broker = await stack.enter_async_context(_broker())
                 yield {"kafka": {"bootstrapServers": [broker], "topic": "out", "securityProtocol": "PLAINTEXT"}}

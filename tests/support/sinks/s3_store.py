@@ -5,15 +5,18 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import ssl
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import boto3
+from moto.s3.models import s3_backends
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
@@ -88,9 +91,14 @@ class S3Store:
             return {name: client.get_object(Bucket=BUCKET, Key=name)["Body"].read() for name in self.names()}
 
 
-def _client(url: str) -> Any:
+def _client(url: str, authority: Path | None = None) -> Any:
     return boto3.client(
-        "s3", endpoint_url=url, aws_access_key_id="id", aws_secret_access_key="secret", region_name="us-east-1"
+        "s3",
+        endpoint_url=url,
+        aws_access_key_id="id",
+        aws_secret_access_key="secret",
+        region_name="us-east-1",
+        verify=str(authority) if authority else None,
     )
 
 
@@ -100,9 +108,15 @@ class _Quiet(WSGIRequestHandler):
 
 
 @contextmanager
-def s3_store() -> Iterator[S3Store]:
-    """A store with the bucket `shop`, empty."""
+def s3_store(certificate: Path | None = None, authority: Path | None = None) -> Iterator[S3Store]:
+    """A store with the bucket `shop`, empty.
+
+    Args:
+        certificate: of a TLS server for localhost, with its key; None serves without TLS.
+        authority: that has signed it.
+    """
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    s3_backends.reset()  # all stores of a process share them
     moto = DomainDispatcherApplication(create_backend_app)
     store = S3Store("")
 
@@ -122,11 +136,15 @@ def s3_store() -> Iterator[S3Store]:
         )
         return [body]
 
-    server = make_server("127.0.0.1", 0, answer, threaded=True, request_handler=_Quiet)
+    tls = None
+    if certificate is not None:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate)
+    server = make_server("127.0.0.1", 0, answer, threaded=True, request_handler=_Quiet, ssl_context=tls)
     thread = threading.Thread(target=server.serve_forever, name="s3", daemon=True)
     thread.start()
-    store.url = f"http://127.0.0.1:{server.server_port}"
-    client = _client(store.url)
+    store.url = f"https://localhost:{server.server_port}" if tls else f"http://127.0.0.1:{server.server_port}"
+    client = _client(store.url, authority)
     client.create_bucket(Bucket=BUCKET)
     client.close()
     try:

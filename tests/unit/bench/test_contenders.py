@@ -67,7 +67,13 @@ def test_the_vendors_workers_have_a_mark_where_ours_has_one(contender: Contender
     ]
 
 
-PLACES = {"lines": "/there", "parquet": "/there", "kafka": "127.0.0.1:9/topic", "http": "http://127.0.0.1:9/in"}
+PLACES = {
+    "lines": "/there",
+    "parquet": "/there",
+    "typed": "/there",
+    "kafka": "127.0.0.1:9/topic",
+    "http": "http://127.0.0.1:9/in",
+}
 
 
 @pytest.mark.parametrize("mode", PLACES)
@@ -82,6 +88,12 @@ def test_a_peer_is_told_where_the_records_go_and_what_its_documents_name(
     }
 
 
+def test_a_peer_gets_the_columns_of_typed_rows(tmp_path: Path) -> None:
+    job = Job("typed", to="/there", columns=(("a", "string"), ("b", "double")))
+
+    assert "-columns=a:string,b:double" in command(Contender.JAVA, job, tmp_path)
+
+
 def test_a_peer_without_a_place_for_its_lines_prints_them(tmp_path: Path) -> None:
     assert not [flag for flag in command(Contender.GO, Job("lines"), tmp_path) if flag.startswith("-to")]
 
@@ -92,6 +104,16 @@ def test_a_peer_without_a_place_for_its_lines_prints_them(tmp_path: Path) -> Non
         (Job("lines"), {"stdout": {}}),
         (Job("lines", to="/there"), {"files": {"url": "file:///there"}}),
         (Job("parquet", to="/there"), {"files": {"url": "file:///there", "format": "Parquet"}}),
+        (
+            Job("typed", to="/there", columns=(("a", "string"), ("b", "double"))),
+            {
+                "files": {
+                    "url": "file:///there",
+                    "format": "Parquet",
+                    "columns": [{"name": "a", "type": "string"}, {"name": "b", "type": "double"}],
+                }
+            },
+        ),
         (Job("kafka", to=PLACES["kafka"]), {"kafka": {"bootstrapServers": ["127.0.0.1:9"], "topic": "topic"}}),
         (Job("http", to=PLACES["http"]), {"http": {"url": PLACES["http"]}}),
     ],

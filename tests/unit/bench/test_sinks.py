@@ -37,8 +37,9 @@ def test_lines_are_those_of_published_files_and_end_with_a_newline_only(tmp_path
     assert not [*tmp_path.iterdir()]
 
 
-def test_rows_are_those_of_all_files(tmp_path: Path) -> None:
-    with Places(tmp_path).destination("parquet") as destination:
+@pytest.mark.parametrize("work", ["parquet", "typed"])
+def test_rows_are_those_of_all_files(work: str, tmp_path: Path) -> None:
+    with Places(tmp_path).destination(work) as destination:
         for name, rows in (("a.parquet", 2), ("b.parquet", 3)):
             pq.write_table(pa.table({"n": list(range(rows))}), Path(destination.to, name))
 

@@ -9,7 +9,7 @@ from tests.bench.figures import Figure
 from tests.bench.pages import BESIDE, blocking, memory
 from tests.bench.sinks.rounds import documents_of
 from tests.bench.sinks.works import WORKS
-from tests.bench.speed_table import page_table, sink_table, table
+from tests.bench.speed_table import BESIDE_LIBRARY, SHARDS, page_table, shard_table, sink_table, table
 
 SETTINGS = "(4 channels, 200 rows per write)"
 
@@ -66,3 +66,14 @@ def test_pages_have_a_table_of_their_own() -> None:
         "| memory, kafka, 8 channels, narrow rows, budget 64 MiB | 120 | 201 | MB resident | yes |",
     ]
     assert table([goal.document() for goal in goals]).count("\n") == 2
+
+
+def test_shards_have_a_table_of_their_own() -> None:
+    name = f"{SHARDS}: count, CPU, {BESIDE_LIBRARY} {SETTINGS}"
+    found = [Figure(name, 0.5, 3.0, "CPU s/M rows", 5.0).document()]
+
+    assert shard_table([*documents(), *found]).splitlines()[2:] == [
+        "| count, CPU | CPU s/M rows | 0.5 | 3 | 6 | 5 | yes |",
+    ]
+    assert table(found).count("\n") == sink_table(found).count("\n") + 1 == 2
+    assert shard_table(documents()) == "No run of `make bench` with shards has been kept yet.\n"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from ots_tunnel.commands.ending import ending
+from ots_tunnel.commands.worker_process.ending import ending
 
 TERM, INT = signal.SIGTERM, signal.SIGINT
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from ots_tunnel.commands.run import LastResort
+from ots_tunnel.commands.worker_process.last_resort import LastResort
 from ots_tunnel.console.exit_codes import OTHER_ERROR
 
 

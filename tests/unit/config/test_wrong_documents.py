@@ -60,7 +60,7 @@ def message(tmp_path: Path, path: str, value: object) -> str:
     [
         # names
         ("sinks", {}, "sinks: unknown, allowed is source, sink, client, delivery, http"),
-        ("client.heartbeatSeconds", 5, "client.heartbeatSeconds: unknown, allowed is tagPrefix, heartbeatInterval"),
+        ("client.heartbeatSeconds", 5, "client.heartbeatSeconds: unknown, allowed is checkpointIntervalSeconds, "),
         ("delivery.batch_max_rows", 5, "delivery.batch_max_rows: unknown, allowed is batchMaxRows, "),
         ("sink.stdout", {"indent": 2}, "sink.stdout.indent: unknown, allowed is nothing"),
         ("delivery.retry", {"tries": 3}, "delivery.retry.tries: unknown, allowed is backoffSeconds, backoffMaxSeconds"),
@@ -189,6 +189,16 @@ def message(tmp_path: Path, path: str, value: object) -> str:
             "sink.files",
             {"url": "file:///data", "spoolDirectory": "/tmp"},
             "sink.files.spoolDirectory: found with url 'file:///data', allowed is a url s3://bucket/prefix with it",
+        ),
+        (
+            "sink.files",
+            {"url": "s3://b", "endpoint": "http://minio", "credentials": {"directory": "/keys"}, "caFile": "/ca.crt"},
+            "sink.files.caFile: found with endpoint http://minio, allowed is https:// with it",
+        ),
+        (
+            "sink.http",
+            {"url": "http://hook/?key=hush", "caFile": "/ca.crt"},
+            "sink.http.caFile: found with url http://hook/, allowed is https:// with it",
         ),
         ("sink.files.url", "s3://bucket", "sink.files.credentials: missing, url 's3://bucket' needs {directory: ...}"),
         (

@@ -120,3 +120,17 @@ def test_columns_that_change_nothing_are_no_transformation() -> None:
     cluster = Cluster(document, dr=secret(accessKeyId="id", accessKeySecret="hush"))
 
     assert NamedObject("shop/orders-copy", cluster).destination().table == "orders_copy"
+
+
+def test_an_object_that_reads_by_leases_has_no_tunnel_and_names_the_command_for_its_shards() -> None:
+    document = copy.deepcopy(OBJECT)
+    source = document["spec"]["source"]
+    del source["tunnel"]
+    source["stream"] = {"leaseTable": "orders_leases"}
+    named = NamedObject("shop/orders-copy", Cluster(document, ots=secret(accessKeyId="id", accessKeySecret="hush")))
+
+    with pytest.raises(ConfigError, match=r"spec\.source\.tunnel: found none") as refused:
+        _ = named.tunnel
+
+    assert "`ots-tunnel stream leases orders orders_leases --from-object shop/orders-copy`" in str(refused.value)
+    assert named.source().table == "orders"

@@ -11,6 +11,7 @@ from ots_emulator import Emulator, ManualClock, Settings
 from ots_emulator.refusal import Refusal
 from ots_emulator.service import Service
 from ots_emulator.settings import RANGES
+from tests.support.emulator.emulator_driver import Driver
 
 KEYS = {"id": "secret"}
 
@@ -74,6 +75,19 @@ def test_a_manual_clock_is_moved_itself(service: Service) -> None:
 def test_unknown_tunnels_are_named(service: Service) -> None:
     with pytest.raises(Refusal, match="no tunnel 'copy' in instance 'one'"):
         service.expire_tunnel("one", "copy")
+
+
+async def test_a_name_that_two_tunnels_have_names_none_of_them() -> None:
+    driver = Driver()
+    await driver.create_table("t")
+    await driver.create_table("u")
+    first, second = [await driver.create_tunnel("Stream", name="copy", table=table) for table in ("t", "u")]
+
+    with pytest.raises(Refusal, match=f"tunnel: found 'copy', .* an id: {first} of table 't', {second} of table 'u'"):
+        driver.emulator.expire_tunnel("demo", "copy")
+    driver.emulator.expire_tunnel("demo", second)
+
+    assert [(await driver.describe(tunnel)).tunnel.expired for tunnel in (first, second)] == [False, True]
 
 
 def test_a_closed_directory_refuses_calls_and_is_free(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from ots_tunnel_operator.manifests.worker_document import worker_config
 from ots_tunnel_operator.plan.actions import (
     Action,
     ApplyObject,
+    ApplyToExisting,
     CreateTunnel,
     DeleteObject,
     EnsureDestination,
@@ -29,6 +30,7 @@ from ots_tunnel_operator.plan.actions import (
     RecordStatus,
     ScaleDown,
     SetReplicas,
+    TryObject,
 )
 from ots_tunnel_operator.reasons import Reason
 from tests.support.kube.kube_memory import KubeMemory
@@ -74,7 +76,7 @@ async def test_a_child_that_was_changed_is_applied_again(kube: KubeMemory, value
     assert kube.objects["ServiceAccount", NAME]["metadata"]["labels"] == ACCOUNT["metadata"]["labels"]
 
 
-async def test_a_copy_decides_that_nothing_is_to_do_and_a_look_precedes_a_write(kube: KubeMemory) -> None:
+async def test_a_copy_decides_that_nothing_is_to_do_and_a_look_precedes_a_change(kube: KubeMemory) -> None:
     current, empty, cache = KubeMemory(), KubeMemory(), LoopCache()
     await carry_out(current, ApplyObject(ACCOUNT))
 
@@ -87,6 +89,72 @@ async def test_a_copy_decides_that_nothing_is_to_do_and_a_look_precedes_a_write(
     kube.objects["ServiceAccount", NAME] = {"metadata": {"name": NAME}}
     with pytest.raises(ActionFailed):
         await Applier(cast(Cluster, kube), RESOURCE, cache, empty).apply(ApplyObject(ACCOUNT))
+
+
+class CountingReads(KubeMemory):
+    """Counts the bodies that are read."""
+
+    reads = 0
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+        self.reads += 1
+        return await super().get(kind, namespace, name)
+
+
+async def test_a_child_that_was_found_as_rendered_is_read_again_only_after_a_change() -> None:
+    kube, cache = CountingReads(), LoopCache()
+    await carry_out(kube, ApplyObject(ACCOUNT), ApplyObject(ACCOUNT), cache=cache)
+
+    kube.reads = 0
+    assert await carry_out(kube, ApplyObject(ACCOUNT), cache=cache) == [False]
+    assert kube.reads == 0
+    # by another client
+    kube.edit("ServiceAccount", NAME, "metadata", "labels", names.LABEL_ROLE, value="x")
+    assert await carry_out(kube, ApplyObject(ACCOUNT), ApplyObject(ACCOUNT), cache=cache) == [True, False]
+    # by this release or an edit of the object
+    edited = ACCOUNT | {"automountServiceAccountToken": True}
+    assert await carry_out(kube, ApplyObject(edited), ApplyObject(edited), cache=cache) == [True, False]
+    assert await carry_out(kube, ApplyObject(ACCOUNT), cache=cache) == [True]
+    # it is gone
+    kube.objects.clear()
+    assert await carry_out(kube, ApplyObject(ACCOUNT), cache=cache) == [True]
+
+
+async def test_what_no_copy_shows_is_created_without_a_look() -> None:
+    kube, copy, cache = CountingReads(), KubeMemory(), LoopCache()
+
+    assert await Applier(cast(Cluster, kube), RESOURCE, cache, copy).apply(ApplyObject(ACCOUNT)) is True
+
+    assert (kube.reads, kube.writes) == (0, [("apply", "ServiceAccount", NAME)])
+
+
+async def test_a_name_that_was_found_taken_is_not_written_to_again() -> None:
+    class CountingWrites(KubeMemory):
+        tried = 0
+
+        async def apply(self, manifest: Manifest) -> Manifest:
+            self.tried += 1
+            return await super().apply(manifest)
+
+    kube, copy, cache = CountingWrites(), KubeMemory(), LoopCache()
+    kube.objects["ServiceAccount", NAME] = {"metadata": {"name": NAME, "uid": "theirs", "resourceVersion": "7"}}
+
+    for _ in range(3):
+        with pytest.raises(ActionFailed) as caught:
+            await Applier(cast(Cluster, kube), RESOURCE, cache, copy).apply(ApplyObject(ACCOUNT))
+        assert caught.value.problem.reason is Reason.NAME_CONFLICT
+
+    assert kube.tried == 1
+
+
+async def test_a_child_that_the_copy_does_not_show_yet_is_changed_as_it_is() -> None:
+    kube, copy, cache = KubeMemory(), KubeMemory(), LoopCache()
+    await carry_out(kube, ApplyObject(ACCOUNT))
+    edited = ACCOUNT | {"automountServiceAccountToken": True}
+
+    assert await Applier(cast(Cluster, kube), RESOURCE, cache, copy).apply(ApplyObject(edited)) is True
+
+    assert kube.objects["ServiceAccount", NAME]["automountServiceAccountToken"] is True
 
 
 async def test_a_field_that_the_api_server_does_not_keep_causes_one_write_only(kube: KubeMemory) -> None:
@@ -271,3 +339,44 @@ async def test_nothing_that_could_not_be_called_counts_as_done(kube: KubeMemory,
 
     with pytest.raises(RuntimeError, match="no clients"):
         await applier.apply(action)
+
+
+def application(*, suspend: bool) -> Manifest:
+    """The application of a snapshot."""
+    found = snapshot_application(RESOURCE.object, image="spark:1", pull_policy="Always")
+    return found | {"spec": found["spec"] | {"suspend": suspend}}
+
+
+async def test_an_application_without_our_labels_is_suspended_and_has_them_again(kube: KubeMemory) -> None:
+    await kube.apply(application(suspend=False))
+    kube.edit("SparkApplication", "flights-copy-snapshot", "metadata", "labels")
+    action = ApplyToExisting(application(suspend=True))
+
+    assert await carry_out(kube, action, action) == [True, False]
+    found = kube.objects["SparkApplication", "flights-copy-snapshot"]
+    assert (found["spec"]["suspend"], names.LABEL_ROLE in found["metadata"]["labels"]) == (True, True)
+
+
+async def test_what_is_to_be_changed_where_it_exists_is_not_made(kube: KubeMemory) -> None:
+    assert await carry_out(kube, ApplyToExisting(application(suspend=True))) == [False]
+    kube.objects["SparkApplication", "flights-copy-snapshot"] = {
+        "metadata": {"name": "flights-copy-snapshot", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    }
+    assert await carry_out(kube, ApplyToExisting(application(suspend=True))) == [False]
+
+    del kube.objects["SparkApplication", "flights-copy-snapshot"]["metadata"]["deletionTimestamp"]
+    with pytest.raises(ActionFailed, match="belongs to something else"):
+        await carry_out(kube, ApplyToExisting(application(suspend=True)))
+    assert kube.writes == []
+
+
+async def test_the_api_server_is_asked_about_a_manifest_that_would_change_something(kube: KubeMemory) -> None:
+    cache = LoopCache()
+    await carry_out(kube, ApplyObject(ACCOUNT), TryObject(ACCOUNT), cache=cache)
+    assert kube.trials == 0
+
+    kube.kind_refusals["ServiceAccount"] = KubeError(403, "Forbidden", "denied by a policy")
+    kube.edit("ServiceAccount", NAME, "metadata", "labels", names.LABEL_ROLE)
+    with pytest.raises(ActionFailed, match="denied by a policy") as failed:
+        await carry_out(kube, TryObject(ACCOUNT), cache=cache)
+    assert failed.value.lasts

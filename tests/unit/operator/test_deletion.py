@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -16,6 +17,9 @@ from ots_tunnel.protocol.http.message import HttpResponse
 from ots_tunnel.transport import Transport
 from ots_tunnel_operator import names
 from ots_tunnel_operator.deletion.deleter import Deleter
+from ots_tunnel_operator.deletion.obstacles import Draining, NotYet
+from ots_tunnel_operator.deletion.policy import Policy
+from ots_tunnel_operator.deletion.remains import Remains
 from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, Kind, Manifest
@@ -624,3 +628,45 @@ async def test_a_claim_that_never_holds_does_not_hold_the_object() -> None:
     await finish(kube, Service(), replace(PATIENT, lease="ours/lease"), Clock())
 
     assert events(kube) == ["TunnelLeftBehind"]
+
+
+class Counting(KubeMemory):
+    """Counts reads."""
+
+    reads = 0
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
+        self.reads += 1
+        return await super().get(kind, namespace, name)
+
+    async def list(self, kind: Kind, namespace: str, selector: str) -> list[Manifest]:
+        self.reads += 1
+        return await super().list(kind, namespace, selector)
+
+
+@pytest.mark.parametrize(("policy", "raised"), [("Retain", Draining), ("Delete", NotYet)])
+async def test_workers_that_drain_are_waited_for_by_what_watches_keep(policy: str, raised: type[NotYet]) -> None:
+    """A namespace with a thousand objects may be deleted, and each of them looks every two seconds."""
+    kube, watched = Counting(), deleted_object(policy)
+    told = {"metadata": {"name": NAME, "ownerReferences": OWNER}, "spec": {"replicas": 0}}
+    watched.objects["Deployment", NAME] = told
+    watched.objects["Pod", "pod-1"] = {"metadata": {"name": "pod-1"}, "status": {"phase": "Running"}}
+    policy_of = Policy(cast(Kube, kube), PATIENT, lambda: NOW, cast(Kube, watched))
+    remains = Remains(watched.objects["TablestoreTunnel", NAME])
+
+    with pytest.raises(raised, match="worker pod-1 is draining"):
+        await policy_of.carry_out(remains, LoopCache())
+    assert kube.reads == 0
+
+    # who has not been told, and who has ended, is a matter of the API server
+    ended = {**watched.objects}
+    del ended["Pod", "pod-1"]
+    for objects in (
+        watched.objects | {("Deployment", NAME): told | {"spec": {"replicas": 1}}},
+        watched.objects | {("Deployment", NAME): told | {"metadata": {"name": NAME}}},
+        ended,
+    ):
+        watched.objects, kube.reads = objects, 0
+        with contextlib.suppress(NotYet):
+            await policy_of.carry_out(remains, LoopCache())
+        assert kube.reads

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ots_tunnel.model import Credentials
-from ots_tunnel_operator.instance import InstancePool
+from ots_tunnel_operator.instance import ANSWER_BYTES, ROWS_BYTES, InstancePool, answer_limit
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
@@ -61,3 +61,17 @@ async def test_a_write_is_sent_only_while_the_lease_is_held() -> None:
         instance.before_write()
 
     await cache.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "most"),
+    [
+        ("/tunnel/describe", ANSWER_BYTES),
+        ("/DescribeTable", ANSWER_BYTES),
+        ("/tunnel/readrecords", ROWS_BYTES),
+        ("/GetRange", ROWS_BYTES),
+    ],
+)
+def test_an_answer_of_an_endpoint_takes_little_of_the_memory_of_all_objects(path: str, most: int) -> None:
+    assert answer_limit(path) == most
+    assert most <= 8 << 20

@@ -33,6 +33,8 @@ def test_log_actions_are_an_interface() -> None:
         "deletion_delayed",
         "event_lost",
         "intent_stands",
+        "kopf_ended",
+        "kopf_watch_failed",
         "leading",
         "lease_failed",
         "lease_lost",

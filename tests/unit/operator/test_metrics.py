@@ -12,6 +12,7 @@ from ots_tunnel.errors import ConnectError
 from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.version import __version__
 from ots_tunnel_operator.metrics import OperatorMetrics
+from ots_tunnel_operator.metrics.operator_metrics import MAX_CODES
 from ots_tunnel_operator.server import Health, HealthServer
 from tests.support.metric_pages import OPERATOR, labelled
 
@@ -156,3 +157,17 @@ def test_that_something_is_not_there_is_an_answer_and_no_error(
 
 def test_the_version_is_told(metrics: OperatorMetrics) -> None:
     assert value(metrics, "operator_build_info", version=__version__) == 1
+
+
+def test_an_endpoint_that_makes_codes_up_makes_no_more_samples(metrics: OperatorMetrics) -> None:
+    """An object names its endpoint, and whatever answers there may have any code, and of any length."""
+    for number in range(10 * MAX_CODES):
+        metrics.service_refused(service_error(f"Made{number}", "up"))
+    metrics.service_refused(service_error("x" * 100_000, "long"))
+    metrics.service_refused(service_error("OTSAuthFailed", "known"))
+
+    counted = [sample for family in metrics.registry.collect() for sample in family.samples if "code" in sample.labels]
+    codes = {sample.labels["code"] for sample in counted if "service_errors" in sample.name}
+    assert len(codes) == MAX_CODES + 2
+    assert value(metrics, "operator_service_errors_total", code="Other") == 9 * MAX_CODES + 1
+    assert value(metrics, "operator_service_errors_total", code="OTSAuthFailed") == 1

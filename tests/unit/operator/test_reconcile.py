@@ -430,7 +430,18 @@ async def test_an_error_that_may_be_over_soon_is_shown_only_when_it_lasts(status
         seen.append(condition(kube, "Ready"))
 
     assert seen == [("True", "Consuming")] * (shown - 1) + [("Unknown", "ApiServerRefused")] * (4 - shown)
-    assert metrics.failing_seconds() > 0
+    # a right that is missing is no reason to start the process again: the only object would do so every 15 minutes
+    assert (metrics.failing_seconds() > 0) == (status != 403)
+
+
+async def test_an_object_that_this_release_cannot_read_is_no_reason_to_start_the_process_again() -> None:
+    kube, cache, metrics = stored(), LoopCache(), OperatorMetrics()
+    kube.objects["TablestoreTunnel", NAME]["spec"] = {"source": "of another release"}
+
+    await step(kube, lambda _: world(), cache, metrics)
+
+    assert condition(kube, "Ready") == ("Unknown", "SpecUnreadable")
+    assert metrics.failing_seconds() == 0.0
 
 
 class Blind(KubeMemory):

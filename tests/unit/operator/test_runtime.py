@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-import aiohttp
 import pytest
 from prometheus_client import generate_latest
 
@@ -18,7 +17,7 @@ from ots_tunnel.model import Credentials
 from ots_tunnel_operator import names
 from ots_tunnel_operator import runtime as runtime_module
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from ots_tunnel_operator.handlers import run_deletion
+from ots_tunnel_operator.handlers import run_deletion, run_loop
 from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SECRET, TUNNEL, Kind, Manifest
@@ -31,6 +30,7 @@ from ots_tunnel_operator.world.world import Competitor, RolloutTurn
 from tests.support.kube.cluster_model import ClusterModel
 from tests.support.operator.objects import tunnel_object
 from tests.support.operator.worlds import KEYS, NOW, SETTINGS, UID, recorded, resource
+from tests.support.waiting import until
 
 OLDER = Competitor("older", "shop", NOW - 2000, "f")
 OLDEST = Competitor("oldest", "shop", NOW - 3000, "f")
@@ -174,13 +174,30 @@ async def test_the_first_passes_of_many_objects_are_spread(monkeypatch: pytest.M
         scene.create(f"object-{number}", str(number))
     async with scene:
         # known at once: kopf starts the loops of all objects in one moment
-        pauses = [scene.runtime.first_pause() for _ in range(200)]
+        pauses = [scene.runtime.first_pause("default", "object-0") for _ in range(200)]
         monkeypatch.setattr(runtime_module, "START_SECONDS", 0.0)
-        later = scene.runtime.first_pause()
+        later = scene.runtime.first_pause("default", "object-0")
 
     assert 0 <= min(pauses) < 1
     assert 2 < max(pauses) <= 3
     assert later == 0.0
+
+
+@pytest.mark.parametrize(("seen", "is_spread"), [(None, True), (1, True), (0, False)])
+async def test_an_object_that_was_edited_while_no_operator_looked_does_not_wait(
+    seen: int | None, is_spread: bool
+) -> None:
+    scene = Scene()
+    for number in range(100):
+        scene.create(f"object-{number}", str(number))
+    edited = copy.deepcopy(scene.model.objects[TUNNEL, "default", "object-0"])
+    edited["metadata"]["generation"] = 2 if seen == 0 else 1
+    scene.model.put(TUNNEL, edited | {"status": {} if seen is None else {"observedGeneration": 1}})
+
+    async with scene:
+        pauses = [scene.runtime.first_pause("default", "object-0") for _ in range(20)]
+
+    assert any(pauses) == is_spread
 
 
 async def test_what_is_served_is_read_from_memory_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +226,7 @@ async def test_an_operator_starts_while_the_api_server_refuses_it() -> None:
     scene = Scene()
     scene.model.fail(KubeError(403, "Forbidden", "may not"))
     async with scene:
-        assert scene.runtime.first_pause() == 0.0
+        assert scene.runtime.first_pause("default", "a") == 0.0
 
 
 async def test_a_refused_watch_wakes_whom_it_concerns(caplog: pytest.LogCaptureFixture) -> None:
@@ -316,7 +333,7 @@ def with_client(runtime: Runtime, uid: str) -> tuple[LoopCache, Client]:
 
 async def test_a_pass_under_way_keeps_its_clients_until_it_ends() -> None:
     runtime, model = Runtime(SETTINGS, OperatorMetrics()), ClusterModel()
-    await runtime.open(model, session=(session := aiohttp.ClientSession()))
+    await runtime.open(model)
     (busy, used), (_, idle) = with_client(runtime, "1"), with_client(runtime, "2")
 
     async with busy.lock:
@@ -324,10 +341,9 @@ async def test_a_pass_under_way_keeps_its_clients_until_it_ends() -> None:
         for _ in range(20):
             await asyncio.sleep(0)
         assert not used.closed
-        assert not session.closed
     await closing
 
-    assert (used.closed, idle.closed, session.closed) == (True, True, True)
+    assert (used.closed, idle.closed) == (True, True)
 
 
 async def test_no_pass_begins_while_the_operator_closes() -> None:
@@ -356,14 +372,13 @@ async def test_what_a_pass_that_never_ends_uses_stays_open(
 ) -> None:
     monkeypatch.setattr(runtime_module, "CLOSE_SECONDS", 0.01)
     runtime = Runtime(SETTINGS, OperatorMetrics())
-    await runtime.open(ClusterModel(), session=(session := aiohttp.ClientSession()))
+    await runtime.open(ClusterModel())
     (busy, used), (_, idle) = with_client(runtime, "1"), with_client(runtime, "2")
 
     async with busy.lock:
         await runtime.close()
-        assert (used.closed, idle.closed, session.closed) == (False, True, False)
+        assert (used.closed, idle.closed) == (False, True)
     assert [vars(record)["action"] for record in caplog.records] == ["close_incomplete"]
-    await session.close()
 
 
 async def test_an_object_that_goes_while_the_operator_closes_gives_its_clients_back() -> None:
@@ -383,3 +398,26 @@ async def test_an_object_that_goes_while_the_operator_closes_gives_its_clients_b
     await closing
 
     assert client.closed
+
+
+async def test_the_liveness_probe_waits_for_no_pass_of_a_loop_that_was_cancelled() -> None:
+    """kopf begins a loop late, when the object is gone, and cancels it; or it cancels one before its last pass."""
+    async with Scene() as scene:
+        metrics = scene.runtime.metrics
+        loop = asyncio.create_task(run_loop(scene.runtime, "default", "gone", "1"))
+        await until(lambda: metrics.oldest_pass() > 0)
+        loop.cancel()
+        await asyncio.gather(loop, return_exceptions=True)
+
+        assert metrics.oldest_pass() == 0
+
+
+async def test_the_end_of_a_loop_says_nothing_of_a_successor() -> None:
+    async with Scene() as scene:
+        loop = asyncio.create_task(run_loop(scene.runtime, "default", "a", "1"))
+        await until(lambda: scene.runtime.metrics.oldest_pass() > 0)
+        scene.create("a", "2")
+        loop.cancel()
+        await asyncio.gather(loop, return_exceptions=True)
+
+        assert scene.runtime.metrics.oldest_pass() > 0

@@ -13,8 +13,7 @@ import pytest
 
 from ots_tunnel.errors import ConnectError, ReadTimeout, TransportError
 from ots_tunnel.protocol.service_codes import service_error
-from ots_tunnel.tables import POOL_THREADS
-from ots_tunnel_operator.turns.calls import BLOCKING_CALLS, CALLS, Calls
+from ots_tunnel_operator.turns.calls import CALLS, Calls
 from ots_tunnel_operator.turns.circuit import Circuit
 from ots_tunnel_operator.turns.passes import PassTurn
 from ots_tunnel_operator.turns.queue import PATIENCE_SECONDS, NoTurn, Patience, Turns
@@ -23,12 +22,12 @@ pytestmark = pytest.mark.looptime
 
 
 def calls() -> Calls:
-    return Calls(asyncio.Semaphore(4))
+    return Calls()
 
 
-async def make(of: Calls, seconds: float, call: Callable[[], Awaitable[object]], *, blocks: bool = False) -> None:
+async def make(of: Calls, seconds: float, call: Callable[[], Awaitable[object]]) -> None:
     """One call of a pass that makes no other."""
-    await of.make(seconds, call, Patience(), blocks=blocks)
+    await of.make(seconds, call, Patience())
 
 
 @dataclass
@@ -55,7 +54,7 @@ class Service:
 
 async def test_a_call_that_fails_is_reported_once() -> None:
     failed: list[Exception] = []
-    of, busy = Calls(asyncio.Semaphore(4), failed.append), service_error("OTSTunnelServerUnavailable", "busy")
+    of, busy = Calls(failed.append), service_error("OTSTunnelServerUnavailable", "busy")
 
     async def refuse() -> None:
         raise busy
@@ -105,15 +104,14 @@ async def test_the_wait_for_a_turn_is_bounded() -> None:
     assert service.sent == CALLS
 
 
-@pytest.mark.parametrize("blocks", [False, True])
-async def test_a_queue_at_an_instance_that_answers_is_only_a_queue(blocks: bool) -> None:
+async def test_a_queue_at_an_instance_that_answers_is_only_a_queue() -> None:
     of, seconds, loop = calls(), 1.0, asyncio.get_running_loop()
-    number = round(3 * PATIENCE_SECONDS / seconds) * (BLOCKING_CALLS if blocks else CALLS)
+    number = round(3 * PATIENCE_SECONDS / seconds) * CALLS
     ended: list[float] = []
 
     async def patient() -> None:
         try:
-            await make(of, 10, lambda: asyncio.sleep(seconds), blocks=blocks)
+            await make(of, 10, lambda: asyncio.sleep(seconds))
         finally:
             ended.append(loop.time())
 
@@ -125,50 +123,7 @@ async def test_a_queue_at_an_instance_that_answers_is_only_a_queue(blocks: bool)
     assert max(ended) <= PATIENCE_SECONDS + seconds
 
 
-async def test_calls_that_wait_for_a_thread_delay_no_others() -> None:
-    of, service = calls(), Service(silent=False)
-    many = [asyncio.create_task(make(of, 10, lambda: asyncio.sleep(1), blocks=True)) for _ in range(5 * CALLS)]
-    await asyncio.sleep(0.5)
-    began = asyncio.get_running_loop().time()
-
-    await asyncio.gather(*(make(of, 10, service.call) for _ in range(CALLS)))
-
-    assert asyncio.get_running_loop().time() == began
-    await asyncio.gather(*many)
-
-
-async def test_the_wait_for_a_thread_of_the_process_says_nothing_about_an_instance() -> None:
-    threads, service = asyncio.Semaphore(1), Service(silent=False)
-    elsewhere = [make(Calls(threads), 10, lambda: asyncio.sleep(5), blocks=True) for _ in range(5)]
-    others = [asyncio.create_task(call) for call in elsewhere]
-    await asyncio.sleep(0)
-    of = Calls(threads)
-
-    # those behind the first two wait for a thread of the instance meanwhile
-    await asyncio.gather(*(make(of, 10, service.call, blocks=True) for _ in range(2 * BLOCKING_CALLS)))
-
-    assert service.sent == 2 * BLOCKING_CALLS
-    await asyncio.gather(*others)
-
-
-async def test_a_call_that_waits_for_a_thread_hears_that_its_instance_is_silent() -> None:
-    threads, service = asyncio.Semaphore(1), Service()
-    others = asyncio.create_task(make(Calls(threads), 600, lambda: asyncio.sleep(300), blocks=True))
-    await asyncio.sleep(0)
-    of, began = Calls(threads), asyncio.get_running_loop().time()
-    waiting = asyncio.create_task(make(of, 10, service.call, blocks=True))
-    with pytest.raises(ReadTimeout):
-        await make(of, 10, service.call)
-
-    with pytest.raises(ReadTimeout, match="no answer within 10 s"):
-        await waiting
-
-    assert asyncio.get_running_loop().time() - began <= 60
-    await others
-
-
-@pytest.mark.parametrize("blocks", [False, True])
-async def test_an_instance_that_falls_silent_is_told_within_a_minute(blocks: bool) -> None:
+async def test_an_instance_that_falls_silent_is_told_within_a_minute() -> None:
     loop, of = asyncio.get_running_loop(), calls()
 
     async def answering_for_30_seconds() -> None:
@@ -177,27 +132,13 @@ async def test_an_instance_that_falls_silent_is_told_within_a_minute(blocks: boo
     async def objects() -> float:
         try:
             while True:
-                await make(of, 10, answering_for_30_seconds, blocks=blocks)
+                await make(of, 10, answering_for_30_seconds)
         except ReadTimeout:
             return loop.time()
 
-    told = await asyncio.gather(*(objects() for _ in range(12 * (BLOCKING_CALLS if blocks else CALLS))))
+    told = await asyncio.gather(*(objects() for _ in range(12 * CALLS)))
 
     assert max(told) <= 30 + 60
-
-
-async def test_one_instance_never_has_all_threads_of_the_process() -> None:
-    threads = asyncio.Semaphore(POOL_THREADS)
-    silent, other, of = Service(), Service(silent=False), Calls(threads)
-    hung = [asyncio.create_task(make(of, 60, silent.call, blocks=True)) for _ in range(2 * POOL_THREADS)]
-    await silent.entered.wait()
-
-    await asyncio.gather(*(make(Calls(threads), 10, other.call, blocks=True) for _ in range(POOL_THREADS)))
-
-    assert other.sent == POOL_THREADS
-    silent.answer.set()
-    await asyncio.gather(*hung)
-    assert silent.most < POOL_THREADS
 
 
 async def test_calls_to_a_silent_instance_fail_together() -> None:

@@ -10,7 +10,7 @@ from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from ots_tunnel.protocol.page import (
     all_rows_stored,
     count_actions,
-    encode_batch_write,
+    encode_batch_writes,
     reached_log_end,
     read_page,
     total_size,
@@ -92,9 +92,10 @@ def test_malformed_page_is_refused(body: bytes, message: str) -> None:
 
 
 def test_batch_repeats_the_rows_without_their_extensions() -> None:
-    body = encode_batch_write("orders", [Record(Action.PUT, STREAM_PUT.wire), Record(Action.DELETE, STREAM_PUT.wire)])
+    rows = [Record(Action.PUT, STREAM_PUT.wire), Record(Action.DELETE, STREAM_PUT.wire)]
+    (body,) = encode_batch_writes("orders", [rows])
 
-    request = table_pb2.BatchWriteRowRequest.FromString(body)
+    request = table_pb2.BatchWriteRowRequest.FromString(body.content)
     stripped = encode_row(STREAM_PUT.primary_key, STREAM_PUT.columns)
     assert request.tables[0].table_name == "orders"
     assert [(row.type, row.row_change) for row in request.tables[0].rows] == [
@@ -106,7 +107,7 @@ def test_batch_repeats_the_rows_without_their_extensions() -> None:
 
 def test_batch_with_a_malformed_record_is_refused() -> None:
     with pytest.raises(CodecError):
-        encode_batch_write("orders", [Record(Action.PUT, STREAM_PUT.wire), Record(Action.PUT, b"no row")])
+        encode_batch_writes("orders", [[Record(Action.PUT, STREAM_PUT.wire)], [Record(Action.PUT, b"no row")]])
 
 
 def test_a_batch_is_stored_only_when_every_row_is() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,15 +13,18 @@ from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, stdout
+from ots_tunnel.sinks import Batch, json_bytes, stdout
 from ots_tunnel.sinks.cloud_events import Event, Events
 from ots_tunnel.sinks.count import CountSink
 from ots_tunnel.sinks.feed import HELD_BYTES, Feed, SliceFeed
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.json_bytes import PORTION_BYTES
 from ots_tunnel.sinks.kafka.shipment import PARCELS_BYTES, Shipment
+from ots_tunnel.sinks.middleware import selection
 from ots_tunnel.sinks.middleware.base import behind
-from ots_tunnel.sinks.middleware.transform import Omitted, Transform, Transformed
+from ots_tunnel.sinks.middleware.selection import TWIN_BYTES, Selection
+from ots_tunnel.sinks.middleware.transform import Omitted, Transform
+from ots_tunnel.sinks.middleware.transformed import Transformed
 from ots_tunnel.sinks.slices import SLICE_BYTES, SLICE_RECORDS, Turns, slices
 from ots_tunnel.sinks.table.row_change import Change, unaltered_change
 from tests.support.guards import OpenGuard
@@ -67,12 +70,12 @@ class Rounds:
         self.most_bytes = max(self.most_bytes, self._bytes)
         self._records = self._bytes = 0
 
-    def check(self, total: int) -> None:
+    def check(self, total: int, most_records: int = SLICE_RECORDS, most_bytes: int = SLICE_BYTES) -> None:
         """Every record was worked on, a slice per round at most."""
         largest = 20_000
         assert self.total == total
-        assert self.most_records <= SLICE_RECORDS
-        assert self.most_bytes <= SLICE_BYTES + largest
+        assert self.most_records <= most_records
+        assert self.most_bytes <= most_bytes + largest
 
 
 @KINDS
@@ -92,35 +95,49 @@ def test_a_page_of_usual_size_is_one_slice_and_an_empty_one_none() -> None:
 
 
 @KINDS
-async def test_a_transform_works_on_a_slice_per_round(records: list[Record], monkeypatch: pytest.MonkeyPatch) -> None:
-    rounds = Rounds()
-    real = Transform.apply
+@pytest.mark.parametrize("by_the_reference", [False, True])
+async def test_a_transform_works_on_a_part_per_round(
+    records: list[Record], by_the_reference: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds, real = Rounds(), Selection.part
+    if by_the_reference:
+        monkeypatch.setattr(selection, "native", None)
 
-    def apply(self: Transform, part: Sequence[Record], omitted: Omitted) -> list[Record]:
-        for record in part:
+    def noted(self: Selection, all_of_them: list[Record], first: int, omitted: Omitted) -> tuple[list[Record], int]:
+        passed, end = real(self, all_of_them, first, omitted)
+        for record in all_of_them[first:end]:
             rounds.note(record)
-        return real(self, part, omitted)
+        return passed, end
 
-    monkeypatch.setattr(Transform, "apply", apply)
+    monkeypatch.setattr(Selection, "part", noted)
     sink = CountSink()
     await behind(Transformed(Transform(exclude=frozenset((b"gone",)))), sink).write(_batch(records), OpenGuard())
     await asyncio.sleep(0)
 
-    rounds.check(len(records))
+    if selection.native is None:
+        rounds.check(len(records))
+    else:
+        rounds.check(len(records), most_records=TWIN_BYTES, most_bytes=TWIN_BYTES)
     assert sink.rows == len(records)
 
 
 @KINDS
-async def test_stdout_works_on_a_slice_per_round(records: list[Record], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("by_the_reference", [False, True])
+async def test_stdout_works_on_a_part_per_round(
+    records: list[Record], by_the_reference: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rounds, printed = Rounds(), list[bytes]()
-    real = stdout.json_lines
+    real = stdout.next_lines
+    if by_the_reference:
+        monkeypatch.setattr(json_bytes, "native", None)
 
-    def noted(part: Sequence[Record], channel_id: ChannelId) -> Iterator[bytes]:
-        for record in part:
+    def noted(all_of_them: list[Record], first: int, channel_id: ChannelId) -> tuple[bytes, int]:
+        lines, end = real(all_of_them, first, channel_id)
+        for record in all_of_them[first:end]:
             rounds.note(record)
-        return real(part, channel_id)
+        return lines, end
 
-    monkeypatch.setattr(stdout, "json_lines", noted)
+    monkeypatch.setattr(stdout, "next_lines", noted)
 
     class Lines:
         def writelines(self, lines: Any, /) -> None:
@@ -130,7 +147,8 @@ async def test_stdout_works_on_a_slice_per_round(records: list[Record], monkeypa
 
     await stdout.StdoutSink(Lines()).write(_batch(records), OpenGuard())
 
-    rounds.check(len(records))
+    most = {} if json_bytes.native is None else {"most_records": PORTION_BYTES, "most_bytes": PORTION_BYTES}
+    rounds.check(len(records), **most)
     assert [json.loads(line)["key"]["id"] for line in b"".join(printed).splitlines()] == list(range(len(records)))
 
 

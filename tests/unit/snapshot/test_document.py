@@ -10,7 +10,7 @@ import yaml
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.snapshot.document import load_snapshot_config
-from tests.support.snapshot_document import DOCUMENT
+from tests.support.documents.snapshot_document import DOCUMENT
 
 
 @pytest.mark.parametrize(

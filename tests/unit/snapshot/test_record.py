@@ -38,7 +38,21 @@ def test_damaged_records_are_refused(data: dict[str, str], binary: dict[str, str
     stored = {
         "metadata": {"labels": {PROGRESS_LABEL: "t"}},
         "data": {"label": "t", **data},
-        "binaryData": {"splits.json.gz": "eA==", **binary},
+        "binaryData": binary,
     }
+    stored["data"]["splits"] = "orders-snapshot-splits-1"
     with pytest.raises(CodecError, match=message):
         read_progress(stored)
+
+
+@pytest.mark.parametrize("item", [{"splits": "orders-snapshot-splits-1"}, {}], ids=["beside it", "in itself"])
+def test_a_record_of_this_release_and_of_an_earlier_one_are_read(item: dict[str, str]) -> None:
+    stored = {
+        "metadata": {"labels": {PROGRESS_LABEL: "t"}},
+        "data": {"label": "t", "total": "9", "updated": "2026-01-01T00:00:00+00:00", "error": "no", **item},
+        "binaryData": {"done.bitmap": "BQ==", **({} if item else {"splits.json.gz": "eA=="})},
+    }
+
+    progress = read_progress(stored)
+
+    assert (progress.done, progress.total, progress.error) == (2, 9, "no")

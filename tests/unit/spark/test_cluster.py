@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ots_tunnel.errors import ConfigError
+from ots_tunnel.errors import ConfigError, ConnectionLost
 from ots_tunnel.spark import cluster
-from ots_tunnel.spark.cluster import in_cluster
+from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps, in_cluster
 
 
 def test_outside_a_pod_the_driver_has_no_access(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,3 +34,15 @@ def test_in_a_pod_the_driver_uses_its_service_account(
     access = in_cluster()
 
     assert (access.url, access.token_file, access.ca_file) == (url, tmp_path / "token", tmp_path / "ca.crt")
+
+
+@pytest.mark.parametrize(("missing", "scheme"), [("token", "http"), ("ca.crt", "https")])
+def test_a_file_of_the_service_account_that_is_missing_for_a_moment_is_a_call_that_failed(
+    missing: str, scheme: str, tmp_path: Path
+) -> None:
+    for name in {"token", "ca.crt"} - {missing}:
+        (tmp_path / name).write_text("")
+    access = ClusterAccess(f"{scheme}://127.0.0.1:1", tmp_path / "token", tmp_path / "ca.crt")
+
+    with pytest.raises(ConnectionLost, match="GET /api/v1/namespaces/shop/configmaps/c: FileNotFoundError"):
+        ConfigMaps(access, "shop").get("c")

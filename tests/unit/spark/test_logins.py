@@ -33,6 +33,13 @@ class Silent:
     """Cannot be called."""
 
 
+class Needing:
+    """Needs an argument."""
+
+    def __init__(self, vault: str) -> None:
+        raise AssertionError(SECRET, vault)
+
+
 @pytest.fixture(autouse=True)
 def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NAMES:
@@ -74,6 +81,8 @@ def test_a_class_of_the_user(importable: str) -> None:
         ("no.such.Vault", "found 'no.such.Vault', which cannot be imported"),
         ("user_logins.Absent", "found 'user_logins.Absent', which cannot be imported"),
         ("user_logins.HERE", "found 'user_logins.HERE', which is no class"),
+        ("..vault.Vault", "found '..vault.Vault', which cannot be imported"),
+        ("user_logins.Needing", "found 'user_logins.Needing', which cannot be created without arguments"),
         ("user_logins.Silent", "objects of 'user_logins.Silent' cannot be called"),
         ("user_logins.Wrong", "user_logins.Wrong returned str, allowed is Credentials"),
         ("", "option 'credentialsDirectory': /nowhere/accessKeyId: missing or empty"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 
 import pytest
@@ -22,6 +23,20 @@ def told(caplog: pytest.LogCaptureFixture, *reports: Seen) -> list[str]:
     for report in reports:
         value = driver.addInPlace(value, report)
     return [record.getMessage() for record in caplog.records]
+
+
+def test_a_scan_that_is_complete_is_told_in_figures(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+    reports = [{SCAN: {split: SplitSeen(5, frozenset("abc"), 2, 700, 0.25)}} for split in (0, 1, 1)]
+
+    assert told(caplog, *reports[:1]) == []
+    assert told(caplog, *reports) == ["table 't': 10 rows in 4 pages with 1400 bytes, for which tasks waited 0.5 s"]
+    record = caplog.records[0]
+    assert record.action is LogAction.SCAN_READ  # type: ignore[attr-defined]  # from extra
+    assert {name: getattr(record, name) for name in ("table", "rows", "pages", "bytes", "seconds")} == {
+        "table": "t", "rows": 10, "pages": 4, "bytes": 1400, "seconds": 0.5,
+    }  # fmt: skip
 
 
 def test_a_column_that_one_split_has_is_not_named(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.spark.reader.options import END_OF_VERSIONS, SourceOptions
+from ots_tunnel.spark.reader.option_values import END_OF_VERSIONS
+from ots_tunnel.spark.reader.options import SourceOptions
 
 PLACE = {"endpoint": "http://localhost:80", "instance": "shop", "table": "orders", "mode": "raw"}
 LARGE = "9" * 5_000

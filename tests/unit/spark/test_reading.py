@@ -11,7 +11,7 @@ import pytest
 
 from ots_tunnel.client.table_calls import RangePage
 from ots_tunnel.errors import ConnectionLost
-from ots_tunnel.spark.reader.reading import Reading, paced, read_ahead
+from ots_tunnel.spark.reader.reading import Fetched, Reading, paced, read_ahead
 
 #: Seconds; a wait that is not over by then fails its test.
 DEADLINE = 30.0
@@ -54,6 +54,15 @@ def test_the_next_page_is_fetched_while_one_is_used_and_no_more() -> None:
         assert pages.fetched == number + 1
     assert [len(page.rows) for page in found] == [4]
     assert threads() == []
+
+
+def test_pages_bytes_and_the_wait_for_them_are_counted() -> None:
+    # the clock is looked at before and behind each page, and at the end: one second each, none while a page is used
+    fetched = Fetched(iter(Pages(3, 4)), iter(range(100)).__next__)
+
+    assert [len(page.rows) for page in fetched] == [3, 4]
+
+    assert (fetched.pages, fetched.size, fetched.waited) == (2, 7, 3.0)
 
 
 def test_behind_a_large_page_none_is_fetched_ahead() -> None:

@@ -69,6 +69,7 @@ def test_every_value_can_be_written(text: str, number: int, binary: bytes) -> No
         "a = X'0'",
         "NOT a = 5",
         "= 5",
+        f"a = {'9' * 5_000}",
     ],
 )
 def test_anything_else_is_refused_in_one_line(text: str) -> None:

@@ -12,6 +12,8 @@ from ots_tunnel.stream.decide.consumer import TRANSITIONS, Effect, Event, State,
 OVER = (State.HANDED_OVER, State.LOST)
 #: Rounds of the worker come in every state.
 ROUNDS = (Event.STOLEN, Event.STOPPED, Event.LEASE_LOST)
+#: The work is over.
+ENDS = (Event.FAILED, Event.ENDED, Event.DRAINED, Event.OPENED_AT_END, Event.DONE, Event.RESTART)
 
 WAITING, OPENING, READING, ENDING = State.WAITING, State.OPENING, State.READING, State.ENDING
 DRAINING, GIVING, FAILED = State.DRAINING, State.HANDING_OVER, State.FAILED
@@ -27,6 +29,8 @@ MATRIX = [
     (OPENING, Event.LEASE_LOST, State.LOST, Effect.ABANDON),
     (READING, Event.END_REACHED, ENDING, Effect.END),
     (READING, Event.FAILED, FAILED, None),
+    (READING, Event.DONE, State.RESTING, None),
+    (READING, Event.RESTART, OPENING, Effect.OPEN),
     (READING, Event.STOLEN, DRAINING, Effect.DRAIN),
     (READING, Event.LEASE_LOST, State.LOST, Effect.ABANDON),
     (ENDING, Event.ENDED, State.FINISHED, Effect.SYNC),
@@ -37,12 +41,15 @@ MATRIX = [
     (DRAINING, Event.OPENED_AT_END, GIVING, Effect.HAND_OVER),
     (DRAINING, Event.END_REACHED, ENDING, Effect.END),
     (DRAINING, Event.FAILED, GIVING, Effect.HAND_OVER),
+    (DRAINING, Event.DONE, GIVING, Effect.HAND_OVER),
+    (DRAINING, Event.RESTART, GIVING, Effect.HAND_OVER),
     (DRAINING, Event.DRAINED, GIVING, Effect.HAND_OVER),
     (DRAINING, Event.STOLEN, DRAINING, None),
     (DRAINING, Event.LEASE_LOST, State.LOST, Effect.ABANDON),
     (GIVING, Event.GIVEN, State.HANDED_OVER, None),
     (GIVING, Event.FAILED, GIVING, None),
     (GIVING, Event.RETRY, GIVING, None),
+    (GIVING, Event.PARENTS_DONE, GIVING, None),
     (GIVING, Event.STOLEN, GIVING, Effect.HAND_OVER),
     (GIVING, Event.LEASE_LOST, State.LOST, None),
     (FAILED, Event.RETRY, OPENING, Effect.OPEN),
@@ -50,6 +57,8 @@ MATRIX = [
     (FAILED, Event.LEASE_LOST, State.LOST, None),
     (State.FINISHED, Event.STOLEN, GIVING, Effect.HAND_OVER),
     (State.FINISHED, Event.LEASE_LOST, State.LOST, None),
+    (State.RESTING, Event.STOLEN, GIVING, Effect.HAND_OVER),
+    (State.RESTING, Event.LEASE_LOST, State.LOST, None),
 ]
 
 
@@ -82,7 +91,7 @@ def test_rounds_come_in_every_state(state: State) -> None:
 @pytest.mark.parametrize("state", OVER)
 def test_what_is_over_stays_so(state: State) -> None:
     assert state.is_over
-    for event in set(Event) - {Event.PARENTS_DONE}:
+    for event in Event:
         assert step(state, event) == (state, None)
 
 
@@ -114,12 +123,13 @@ def test_any_story_keeps_the_rules(events: list[Event]) -> None:
             continue
         before = state
         state, effect = step(state, event)
+        if event in ENDS and before.may_checkpoint:
+            running = False
         if effect is Effect.OPEN:
             assert not running
             running = True
         elif effect is Effect.ABANDON:
             assert running
-        if event in (Event.FAILED, Event.ENDED, Event.DRAINED, Event.OPENED_AT_END) or effect is Effect.ABANDON:
             running = False
         if effect is Effect.HAND_OVER:
             assert not running

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 
 import pytest
 import urllib3
@@ -66,3 +68,26 @@ def test_an_update_keeps_each_operation_apart() -> None:
 
 def test_a_row_change_shows_no_values() -> None:
     assert repr(RowWrite(Action.PUT, (("pk", "hush"),), (Column("a", "hush", 7),))) == "RowWrite(PUT, 1 columns)"
+
+
+WITHOUT_NUMPY = """
+import sys
+from ots_tunnel.tables.sdk import sdk
+builder = sys.modules["flatbuffers"].Builder(0)
+builder.Finish(builder.CreateString("text"))
+assert b"text" in builder.Output()
+assert sdk.OTSClient is not None
+sys.exit("numpy" in sys.modules)
+"""
+
+WITH_NUMPY = """
+import sys, numpy
+import ots_tunnel.tables.sdk
+import flatbuffers.compat
+sys.exit(flatbuffers.compat.import_numpy() is not numpy)
+"""
+
+
+@pytest.mark.parametrize("program", [WITHOUT_NUMPY, WITH_NUMPY], ids=["unused", "used already"])
+def test_numpy_is_not_imported_for_the_sdk_and_stays_where_it_is_used(program: str) -> None:
+    assert subprocess.run([sys.executable, "-c", program], timeout=50, check=False).returncode == 0

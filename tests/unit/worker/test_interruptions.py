@@ -24,7 +24,8 @@ from ots_tunnel.sinks.middleware import rate_limit
 from ots_tunnel.sinks.middleware.base import behind
 from ots_tunnel.sinks.middleware.permanent_errors import Tolerant
 from ots_tunnel.sinks.middleware.rate_limit import Paced
-from ots_tunnel.sinks.middleware.transform import Transform, Transformed
+from ots_tunnel.sinks.middleware.transform import Transform
+from ots_tunnel.sinks.middleware.transformed import Transformed
 from tests.support.channel_scene import CHANNEL, ChannelScene, ScriptedService, at, name_of
 from tests.support.records import numbered_record
 from tests.support.waiting import until

@@ -476,3 +476,35 @@ async def test_a_channel_that_reaches_the_end_time_is_confirmed_up_to_it_and_rea
     assert stand.fence.in_doubt == 0
     assert "read t2" not in keeper.names()
     assert keeper.names()[-1] != "end abandoned=True"
+
+
+class EveryPage(Keeper):
+    """Takes pages without records as well, and sends nothing."""
+
+    sends = False
+    every_page = True
+
+
+async def test_a_sink_that_wants_every_page_gets_those_without_records() -> None:
+    keeper = EveryPage({"t0": page(0, "t1", True), "t1": page(1, "t2", True), "t2": page(0, FINISHED)})
+    stand = Stand(keeper)
+
+    assert await stand.run() is PipelineEnd.FINISHED
+
+    assert [name for name in keeper.names() if name.startswith("took")] == [
+        "took t0..t1",
+        "took t1..t2",
+        f"took t2..{FINISHED}",
+    ]
+
+
+async def test_the_page_of_a_sink_that_sends_nothing_is_never_in_doubt() -> None:
+    doubts: list[bool] = []
+    for kind in (Keeper, EveryPage):
+        stand = Stand(kind({"t0": page(1, "t1", True), "t1": page(1, "t2", True)}, refuse=SinkRejected("c", "m")))
+        with pytest.raises(SinkRejected):
+            await stand.run()
+        stand.fence.abandon_write()
+        doubts.append(stand.fence.in_doubt > 0)
+
+    assert doubts == [True, False]

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import itertools
 
-from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ots_tunnel.errors import ConnectionLost
+from ots_tunnel.exposition import text_of
 from ots_tunnel.fence import boottime
 from ots_tunnel.model import Action, ChannelId, ChannelStatus, ChannelType
 from ots_tunnel.protocol.possible_gap import Gap
@@ -137,7 +137,7 @@ def test_metric_names_and_labels_are_an_interface() -> None:
 
     found = {
         family.name: {tuple(sorted(set(sample.labels) - {"le"})) for sample in family.samples}
-        for family in text_string_to_metric_families(generate_latest(metrics.registry).decode())
+        for family in text_string_to_metric_families(text_of(metrics.registry).decode())
         if not family.name.endswith("_created")
     }
 

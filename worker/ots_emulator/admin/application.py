@@ -10,7 +10,6 @@ from importlib.resources import files
 from typing import Any
 
 from aiohttp import web
-from pydantic import TypeAdapter, ValidationError
 
 from ots_emulator.admin.state import Document, state_of
 from ots_emulator.clock import LATEST
@@ -18,6 +17,7 @@ from ots_emulator.refusal import Refusal, parameter_invalid
 from ots_emulator.server.descriptors import LastDescriptor
 from ots_emulator.server.faults import FaultRule
 from ots_emulator.service import Service
+from ots_emulator.settings import RANGES
 
 PAGE = files("ots_emulator.admin") / "page.html"
 #: The page loads nothing from elsewhere, and it shows names chosen by clients: only its own script may run.
@@ -26,7 +26,6 @@ _PAGE_HEADERS = {
     "connect-src 'self'; img-src data:",
     "Cache-Control": "no-store",
 }
-_RULE = TypeAdapter(FaultRule)
 _RULE_FIELDS = frozenset(field.name for field in fields(FaultRule))
 
 
@@ -51,7 +50,7 @@ def admin_application(service: Service, descriptors: LastDescriptor) -> web.Appl
         return web.Response(body=page_body, content_type="text/html", charset="utf-8", headers=_PAGE_HEADERS)
 
     async def faults(request: web.Request) -> web.Response:
-        return web.json_response({"rules": [asdict(rule) for rule in service.faults.rules]})
+        return web.json_response({"rules": [asdict(rule) for rule in service.faults.rules(service.clock.now())]})
 
     @web.middleware
     async def connected(
@@ -109,9 +108,9 @@ def _conflict(service: Service, document: Document) -> Document:
 
 
 def _partitions(service: Service, document: Document) -> Document:
-    count = document.get("count")
-    if not isinstance(count, int) or count < 1:
-        raise parameter_invalid(f"count: found {count!r}, allowed is a whole number from 1 on")
+    count, (least, most) = document.get("count"), RANGES["partitions"]
+    if isinstance(count, bool) or not isinstance(count, int) or not least <= count <= most:
+        raise parameter_invalid(f"count: found {count!r}, allowed is a whole number from {least} to {most}")
     service.set_partitions(_text(document, "instance"), _text(document, "table"), count)
     return {"count": count}
 
@@ -145,7 +144,7 @@ def _faults(service: Service, document: Document) -> Document:
         service.faults.unavailable(seconds, service.clock.now())
     else:
         service.faults.add(_rule(document))
-    return {"rules": len(service.faults)}
+    return {"rules": len(service.faults.rules(service.clock.now()))}
 
 
 _CONTROLS: dict[str, Callable[[Service, Document], Document]] = {
@@ -223,11 +222,13 @@ def _optional_text(document: Document, name: str) -> str | None:
 
 
 def _rule(document: Document) -> FaultRule:
+    from pydantic import TypeAdapter, ValidationError  # takes time and memory, and few emulators have faults
+
     unknown = sorted(set(document) - _RULE_FIELDS)
     if unknown:
         raise parameter_invalid(f"{', '.join(unknown)}: unknown, a rule knows {', '.join(sorted(_RULE_FIELDS))}")
     try:
-        rule = _RULE.validate_python(document)
+        rule = TypeAdapter(FaultRule).validate_python(document)
     except ValidationError as error:
         first = error.errors()[0]
         raise parameter_invalid(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error

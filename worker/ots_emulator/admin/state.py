@@ -21,7 +21,7 @@ def state_of(service: Service) -> Document:
     return {
         "time": now,
         "calls": service.application.calls,
-        "faults": len(service.faults),
+        "faults": len(service.faults.rules(now)),
         # What is shown is in memory. After a failed write it is ahead of what a restart brings back.
         "failure": service.failure,
         "instances": [_instance_state(instance, now) for instance in service.instances.values()],

@@ -29,7 +29,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
-from ots_emulator.durable.datadir import DATABASE_NAME, DataError, lock_directory, open_database, set_fsync, unusable
+from ots_emulator.durable import DataError
+from ots_emulator.durable.datadir import DATABASE_NAME, lock_directory, open_database, set_fsync, unusable
 
 _log = logging.getLogger(__name__)
 

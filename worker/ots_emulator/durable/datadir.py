@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 from typing import IO, Final
 
+from ots_emulator.durable import DataError
 from ots_tunnel.folders import flush_folder, make_folder
 
 #: 2 has the origin columns of streams, which readers of format 1 refuse as damage.
@@ -33,10 +34,6 @@ _PRAGMAS: Final = (
     "cache_size = -65536",
     f"wal_autocheckpoint = {_LOG_BYTES // _PAGE_BYTES}",
 )
-
-
-class DataError(Exception):
-    """The data directory cannot be used; the text has the reason in one line."""
 
 
 def lock_directory(directory: Path) -> IO[bytes]:

@@ -32,9 +32,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ots_emulator.durable import documents
+from ots_emulator.durable import DataError, documents
 from ots_emulator.durable.database import Batch, Storage
-from ots_emulator.durable.datadir import DataError
 from ots_emulator.durable.dirty import Dirty
 from ots_emulator.durable.stored_documents import StoredDocuments
 from ots_emulator.durable.stored_tables import StoredTables

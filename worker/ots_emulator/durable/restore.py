@@ -9,9 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ots_emulator.durable import documents
+from ots_emulator.durable import DataError, documents
 from ots_emulator.durable.database import Batch, Storage
-from ots_emulator.durable.datadir import DataError
 from ots_emulator.durable.disk_journal import DiskJournal
 from ots_emulator.durable.stored_tunnels import Member
 from ots_emulator.instance import Instance

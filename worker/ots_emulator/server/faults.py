@@ -59,9 +59,9 @@ class Faults:
     def __len__(self) -> int:
         return len(self._rules)
 
-    @property
-    def rules(self) -> tuple[FaultRule, ...]:
+    def rules(self, now: float) -> tuple[FaultRule, ...]:
         """The rules in force, in the order they were added."""
+        self._end(now)
         return tuple(self._rules)
 
     def add(self, rule: FaultRule) -> None:
@@ -76,11 +76,15 @@ class Faults:
         """Answer every call with 503 for a number of seconds."""
         self.add(FaultRule(until=now + seconds, code="OTSServerUnavailable", message="Server is not available."))
 
+    def _end(self, now: float) -> None:
+        """Remove the rules whose time is over."""
+        self._rules = [rule for rule in self._rules if rule.until is None or now < rule.until]
+
     def take(self, operation: str, access_key_id: str, now: float) -> InjectedFaults:
         """Return the faults of one call and count it against the rules; `NO_FAULTS` where no rule matches."""
         if not self._rules:
             return NO_FAULTS
-        self._rules = [rule for rule in self._rules if rule.until is None or now < rule.until]
+        self._end(now)
         matching = [
             rule
             for rule in self._rules

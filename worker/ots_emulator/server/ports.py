@@ -155,7 +155,11 @@ def data_handler(application: Application) -> Callable[[web.BaseRequest], Awaita
                 if request.transport is not None:
                     request.transport.abort()
                 raise asyncio.CancelledError from None
-        return _response(answer)
+        response = _response(answer)
+        if not request.content.is_eof():
+            # what is left of the body could not be told from the next request: say that none can follow
+            response.force_close()
+        return response
 
     return handle
 

@@ -35,6 +35,8 @@ from ots_tunnel.protocol.plainbuffer.tags import (
 #: The highest integer of a key.
 INT_MAX: Final = (1 << 63) - 1
 KEY_VALUE_BYTES: Final = 1024
+#: Most bytes of a value in the bound right after a key (`KeySchema.after`).
+BOUND_VALUE_BYTES: Final = KEY_VALUE_BYTES + 1
 #: Most columns of a key (docs/data-plane.md 2.2).
 KEY_COLUMNS: Final = 4
 
@@ -121,13 +123,13 @@ class KeySchema:
         self.check(key_columns(cells))
         raise Refusal("OTSInvalidPK", "Validate PK fail.")
 
-    def check(self, primary_key: PrimaryKey, *, bounds: bool = False) -> None:
-        """Compare a key with the schema; `bounds` allows INF_MIN and INF_MAX.
+    def check(self, primary_key: PrimaryKey, *, bounds: bool = False, longest: int = KEY_VALUE_BYTES) -> None:
+        """Compare a key with the schema; `bounds` allows INF_MIN and INF_MAX, `longest` is the most bytes of a value.
 
         Raises:
             Refusal: OTSInvalidPK, or OTSParameterInvalid for a key that no table can have.
         """
-        check_key_values(primary_key, bounds=bounds)
+        check_key_values(primary_key, bounds=bounds, longest=longest)
         self.check_names(primary_key)
         for (_, value), column in zip(primary_key, self.columns, strict=True):
             if isinstance(value, Marker):
@@ -150,13 +152,13 @@ class KeySchema:
             if name != column.name:
                 raise Refusal("OTSInvalidPK", f"Validate PK name fail. Input: {name}, Meta: {column.name}.")
 
-    def bound(self, primary_key: PrimaryKey) -> Key:
-        """Convert a range limit to a bound.
+    def bound(self, primary_key: PrimaryKey, *, longest: int = KEY_VALUE_BYTES) -> Key:
+        """Convert a range limit to a bound; `longest` is the most bytes of a value.
 
         Raises:
             Refusal: it does not fit the table.
         """
-        self.check(primary_key, bounds=True)
+        self.check(primary_key, bounds=True, longest=longest)
         elements: list[Any] = []
         for _, value in primary_key:
             if value is Marker.INF_MIN:
@@ -187,7 +189,10 @@ class KeySchema:
         return encode_primary_key(self.primary_key(key))
 
     def after(self, key: Key) -> Key:
-        """Return the bound right after a key: no key fits between the two."""
+        """Return the bound right after a key: no key fits between the two.
+
+        It is `BOUND_VALUE_BYTES` long where the key's last value is as long as it may be.
+        """
         last = key[-1]
         if isinstance(last, bytes):
             return (*key[:-1], last + b"\0")
@@ -278,7 +283,7 @@ def check_column_count(count: int) -> None:
         raise request_invalid(f"The number of primary key columns must be in range: [1, {KEY_COLUMNS}].")
 
 
-def check_key_values(primary_key: PrimaryKey, *, bounds: bool = False) -> None:
+def check_key_values(primary_key: PrimaryKey, *, bounds: bool = False, longest: int = KEY_VALUE_BYTES) -> None:
     """Refuse a key that no table can have (docs/data-plane.md 2.3).
 
     Raises:
@@ -290,9 +295,9 @@ def check_key_values(primary_key: PrimaryKey, *, bounds: bool = False) -> None:
                 raise request_invalid(f"VT_{value.name} is an invalid type for the primary key.")
         elif not isinstance(value, int):
             length = len(value.encode() if isinstance(value, str) else value)
-            if length > KEY_VALUE_BYTES:
+            if length > longest:
                 raise request_invalid(
-                    f"The length of primary key column: '{name}' exceeds the MaxLength:{KEY_VALUE_BYTES} "
+                    f"The length of primary key column: '{name}' exceeds the MaxLength:{longest} "
                     f"with CurrentLength:{length}."
                 )
 

@@ -41,13 +41,15 @@ class PendingChange:
 
 @dataclass(slots=True, eq=False)
 class Transaction:
-    """One transaction; `copy` holds the rows it sees, `expires_at` is in seconds of the service's clock."""
+    """One transaction; `copy` holds the rows it sees, `expires_at` is in seconds of the service's clock, `lifetime` in
+    seconds from its start."""
 
     id: str
     table: Table
     partition_key: PartitionKey
     copy: Table
     expires_at: float
+    lifetime: float
     changes: list[PendingChange] = field(default_factory=list)
     size_bytes: int = 0
     limit_bytes: int | None = TRANSACTION_BYTES
@@ -139,7 +141,7 @@ class Scope:
         """
         self.check((partition_key,))
         copy = self.table.fork(partition_key)
-        return Scope(copy, Transaction("", self.table, partition_key, copy, 0.0, limit_bytes=None))
+        return Scope(copy, Transaction("", self.table, partition_key, copy, 0.0, 0.0, limit_bytes=None))
 
     def take(self, trial: Scope, now_us: int) -> None:
         """Execute the changes of a trial here.
@@ -176,7 +178,8 @@ class Transactions:
         if table.schema.auto_increment is not None:
             raise parameter_invalid("Local transaction and auto increment primary key cannot be used together.")
         self.scope(table, "", now).check((partition_key,))
-        transaction = Transaction(str(uuid.uuid4()), table, partition_key, table.fork(partition_key), now + lifetime)
+        copy = table.fork(partition_key)
+        transaction = Transaction(str(uuid.uuid4()), table, partition_key, copy, now + lifetime, lifetime)
         self._open[transaction.id] = transaction
         return transaction.id
 
@@ -227,6 +230,11 @@ class Transactions:
     def forget_table(self, table: Table) -> None:
         """Abort the transactions of a table that is deleted."""
         self._open = {key: found for key, found in self._open.items() if found.table is not table}
+
+    def clock_set_back(self, now: float) -> None:
+        """Let transactions end at the latest their lifetime from now on."""
+        for transaction in self._open.values():
+            transaction.expires_at = min(transaction.expires_at, now + transaction.lifetime)
 
     def _transaction(self, transaction_id: str) -> Transaction:
         if not _ID.fullmatch(transaction_id):

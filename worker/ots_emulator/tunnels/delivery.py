@@ -160,7 +160,7 @@ class PageReader:
     def _stream_page(self, partition: Partition, token: Token) -> Body:
         tunnel, settings, now_us = self.tunnel, self.settings, self.now_us
         cursor = _stream_cursor(token, partition)
-        log = self._log_of(partition)
+        log = self._log_of(partition, cursor)
         if log is None:
             return _page([], FINISHED, may_more=False)
         if cursor.position < log.first_position(partition, now_us):
@@ -188,14 +188,17 @@ class PageReader:
             self.pages.put(name, body, settings.page_cache_bytes)
         return body
 
-    def _log_of(self, partition: Partition) -> ChangeLog | None:
-        """The log of a partition; None where it ended beyond the retention and the setting goes on without it."""
+    def _log_of(self, partition: Partition, cursor: StreamCursor) -> ChangeLog | None:
+        """The log of a partition; None where it ended beyond the retention and nothing is missing, or the setting goes
+        on without it."""
         log = self.table.log
         if log is not None:
             log.expire(self.now_us)
         if log is not None and partition.id in log.partitions:
             return log
         if log is not None and partition.closed_us is not None:
+            if cursor.position == partition.end:
+                return None
             match self.settings.after_retention:
                 case AfterRetention.OLDEST | AfterRetention.LATEST:
                     return None
@@ -253,9 +256,11 @@ def _is_trimmed(channel: TunnelChannel, log: ChangeLog, now_us: int) -> bool:
     """Whether the next records of a channel's checkpoint are beyond the retention."""
     if isinstance(channel.source, BaseSlice) or channel.token == FINISHED:
         return False
-    if channel.source.id not in log.partitions:
-        return True
     position = read_stream_token(channel.token, channel.source.id).position
+    if channel.source.id not in log.partitions:
+        # It is emptied and keeps its end, so a channel that has read everything misses nothing. One that never closed
+        # left with a log that was switched off.
+        return channel.source.closed_us is None or position < channel.source.end
     return position < log.first_position(channel.source, now_us)
 
 

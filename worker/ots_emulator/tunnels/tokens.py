@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ots_emulator.refusal import parameter_invalid
-from ots_emulator.tables.keys import Key, KeySchema
+from ots_emulator.tables.keys import BOUND_VALUE_BYTES, Key, KeySchema
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Token
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key
@@ -61,7 +61,9 @@ def read_base_token(token: str, schema: KeySchema, start: Key, end: Key) -> Base
     try:
         if content.primary_key is None:
             raise parameter_invalid("[tunnelservice] token of a base channel has no primary key")
-        cursor = BaseCursor(schema.bound(decode_primary_key(content.primary_key)), content.total_count)
+        # The next page starts right after a key, which is a byte longer than any key may be.
+        key = schema.bound(decode_primary_key(content.primary_key), longest=BOUND_VALUE_BYTES)
+        cursor = BaseCursor(key, content.total_count)
     except CodecError as error:
         raise parameter_invalid(f"[tunnelservice] invalid token: {error}") from error
     # The end of a channel is the start of the next one. At its end it has read rows, at its start it has not.

@@ -13,8 +13,6 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from google.protobuf.message import Message
-
 from ots_tunnel.client.retry import retry_delay
 from ots_tunnel.credentials import CredentialsProvider
 from ots_tunnel.errors import TunnelError
@@ -22,7 +20,7 @@ from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.operations import Operation
-from ots_tunnel.protocol.http.rpc import build_request, parse_response
+from ots_tunnel.protocol.http.rpc import Encodable, build_request, parse_response
 from ots_tunnel.transport import BeforeAnswer, Transport
 from ots_tunnel.transport.sync import BlockingTransport
 
@@ -46,7 +44,7 @@ class _Signer:
         self._credentials = credentials
         self._clock = clock
 
-    def request(self, operation: Operation, message: Message | bytes) -> HttpRequest:
+    def request(self, operation: Operation, message: Encodable) -> HttpRequest:
         return build_request(
             operation,
             message,
@@ -86,7 +84,7 @@ class ServiceCaller:
     async def call(
         self,
         operation: Operation,
-        message: Message | bytes,
+        message: Encodable,
         *,
         retry: Backoff | None = None,
         timeout: float = REQUEST_TIMEOUT,
@@ -97,7 +95,7 @@ class ServiceCaller:
         """The parsed answer and the raw one.
 
         Args:
-            message: the request, or its bytes.
+            message: the request, or its body.
             retry: None tries once.
             timeout: seconds per try.
             before_send, before_answer: see `transport.Transport.send`; called in every try.
@@ -151,11 +149,12 @@ class SyncServiceCaller:
     def call(
         self,
         operation: Operation,
-        message: Message | bytes,
+        message: Encodable,
         *,
         retry: Backoff | None = None,
         timeout: float = REQUEST_TIMEOUT,
         before_send: Callable[[], None] | None = None,
+        parse: Parser = parse_response,
     ) -> tuple[Any, HttpResponse]:
         """The parsed answer and the raw one; arguments and errors as in `ServiceCaller.call`."""
         began = time.monotonic()
@@ -164,7 +163,7 @@ class SyncServiceCaller:
             try:
                 request = self._signer.request(operation, message)
                 response = self._transport.send(request, timeout=timeout, before_send=before_send)
-                return parse_response(operation, response), response
+                return parse(operation, response), response
             except TunnelError as error:
                 delay = _delay(retry, operation, error, attempt, time.monotonic() - began, self._entropy)
                 if delay is None:

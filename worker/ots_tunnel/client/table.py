@@ -14,13 +14,13 @@ from ots_tunnel.client.caller import REQUEST_TIMEOUT, RetryListener, ServiceCall
 from ots_tunnel.client.table_calls import KeyRange, RangePage, RowChange, RowOutcome, TableDescription
 from ots_tunnel.credentials import CredentialsProvider
 from ots_tunnel.endpoint import check_place
-from ots_tunnel.model import PrimaryKey
+from ots_tunnel.model import KeyColumn, Marker, PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.backoff import CALL_RETRY
-from ots_tunnel.protocol.http.message import HttpResponse
+from ots_tunnel.protocol.http.message import HttpResponse, SummedBody
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS, Operation
 from ots_tunnel.protocol.http.rpc import body_of, parse_response
-from ots_tunnel.protocol.page import all_rows_stored, encode_batch_write
+from ots_tunnel.protocol.page import all_rows_stored, encode_batch_writes
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.transport import Transport
 from ots_tunnel.transport.aio import AioTransport
@@ -86,24 +86,28 @@ class TableClient:
         )
         return calls.batch_write_outcomes(answer, len(rows))
 
-    async def repeat_records(
+    async def write_encoded(
         self,
-        table: str,
-        records: Sequence[Record],
+        body: SummedBody,
+        count: int,
         *,
         timeout: float = REQUEST_TIMEOUT,
         before_send: Callable[[], None] | None = None,
     ) -> list[RowOutcome] | None:
-        """Write up to 200 records of a tunnel unchanged; None, the usual result, means that all are stored.
+        """Write the rows of a BatchWriteRow that is encoded; None, the usual result, means that all are stored.
 
-        Arguments and number of tries as in `batch_write`.
+        Further arguments and number of tries as in `batch_write`.
+
+        Args:
+            body: made by `protocol.page.encode_batch_writes`.
+            count: its rows.
         """
         outcomes, _ = await self._caller.call(
             TABLE_OPERATIONS["BatchWriteRow"],
-            encode_batch_write(table, records),
+            body,
             timeout=timeout,
             before_send=before_send,
-            parse=partial(_outcomes_unless_stored, len(records)),
+            parse=partial(_outcomes_unless_stored, count),
         )
         return cast("list[RowOutcome] | None", outcomes)
 
@@ -138,6 +142,17 @@ class TableClient:
             part, _ = await self._caller.call(TABLE_OPERATIONS["GetRange"], rest, retry=CALL_RETRY)
             answer = calls.join_parts(answer, part)
         return calls.get_range_page(answer)
+
+    async def is_empty(self, table: str, keys: Sequence[KeyColumn]) -> bool:
+        """Whether the table has no row; tried once, because a new table may not answer row calls for a minute.
+
+        Raises:
+            ServerUnavailable: it does not yet, or the service is busy.
+        """
+        low, high = (tuple((key.name, bound) for key in keys) for bound in (Marker.INF_MIN, Marker.INF_MAX))
+        message = calls.get_range_request(table, low, high, max_versions=1, limit=1)
+        answer, _ = await self._caller.call(TABLE_OPERATIONS["GetRange"], message)
+        return not answer.rows
 
     async def compute_splits(
         self, table: str, size_units: int = 1, *, unit_bytes: int = calls.DEFAULT_SPLIT_UNIT_BYTES
@@ -202,6 +217,28 @@ class SyncTableClient:
             before_send=before_send,
         )
         return calls.batch_write_outcomes(answer, len(rows))
+
+    def repeat_records(
+        self,
+        table: str,
+        records: Sequence[Record],
+        *,
+        timeout: float = REQUEST_TIMEOUT,
+        before_send: Callable[[], None] | None = None,
+    ) -> list[RowOutcome] | None:
+        """Write up to 200 records unchanged; None, the usual result, means that all are stored.
+
+        Further arguments and number of tries as in `batch_write`.
+        """
+        (body,) = encode_batch_writes(table, [list(records)])
+        outcomes, _ = self._caller.call(
+            TABLE_OPERATIONS["BatchWriteRow"],
+            body,
+            timeout=timeout,
+            before_send=before_send,
+            parse=partial(_outcomes_unless_stored, len(records)),
+        )
+        return cast("list[RowOutcome] | None", outcomes)
 
     def get_range(
         self,

@@ -17,7 +17,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Row = Mapping[str, Any]
 
 #: Columns that hold ids, which a narrow table shortens.
-IDS = frozenset({"id", "channel", "client"})
+IDS = frozenset({"id", "channel", "client", "shard", "owner", "stealer"})
 
 _HELP = (
     "table fits the terminal, wide shows everything in full, json is one document, jsonl has one line for each item.  "

@@ -10,11 +10,12 @@ from __future__ import annotations
 from ots_tunnel.config.base import ConfigModel, CredentialsConfig, InstanceConfig
 from ots_tunnel.config.client import ClientConfig, TunnelConfig
 from ots_tunnel.config.delivery import DeadLetterConfig, DeliveryConfig, RateLimitConfig, RetryConfig
-from ots_tunnel.config.document import HttpConfig, WorkerConfig, dump_config, load_config
+from ots_tunnel.config.document import WorkerConfig, dump_config, load_config
 from ots_tunnel.config.files import FileColumnConfig, FilesSinkConfig, FileStoreConfig
 from ots_tunnel.config.kafka import KafkaSaslConfig, KafkaSinkConfig
 from ots_tunnel.config.problems import describe
 from ots_tunnel.config.selection import BytesValue, ColumnsConfig, FilterConfig, KeyRangeConfig
+from ots_tunnel.config.sink_document import SinkDocument
 from ots_tunnel.config.sinks import (
     CountSinkConfig,
     HttpSinkConfig,
@@ -23,6 +24,8 @@ from ots_tunnel.config.sinks import (
     StdoutSinkConfig,
     TablestoreSinkConfig,
 )
+from ots_tunnel.config.stream import StreamClientConfig, StreamDocument, StreamSourceConfig, load_stream_document
+from ots_tunnel.config.worker_document import HttpConfig, PaceConfig
 
 __all__ = [
     "BytesValue",
@@ -43,15 +46,21 @@ __all__ = [
     "KafkaSaslConfig",
     "KafkaSinkConfig",
     "KeyRangeConfig",
+    "PaceConfig",
     "PythonSinkConfig",
     "RateLimitConfig",
     "RetryConfig",
     "SinkConfig",
+    "SinkDocument",
     "StdoutSinkConfig",
+    "StreamClientConfig",
+    "StreamDocument",
+    "StreamSourceConfig",
     "TablestoreSinkConfig",
     "TunnelConfig",
     "WorkerConfig",
     "describe",
     "dump_config",
     "load_config",
+    "load_stream_document",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -49,6 +50,18 @@ def _endpoint(text: str) -> str:
     return text
 
 
+def _not_a_number(time: Any) -> Any:
+    if isinstance(time, bool | int | float):  # its unit and origin would be guesses
+        raise NotAllowed
+    return time
+
+
+def _with_a_zone(time: datetime) -> datetime:
+    if time.tzinfo is None:
+        raise NotAllowed
+    return time
+
+
 def _not_empty(path: Any) -> Any:
     if path == "":  # pathlib would read it as the working directory
         raise NotAllowed
@@ -70,6 +83,8 @@ TableName = Annotated[
     Words("up to 255 letters, digits and underscores, no digit first"),
 ]
 Name = Annotated[str, Field(min_length=1)]
+#: A time with a time zone.
+ZonedTime = Annotated[datetime, BeforeValidator(_not_a_number), AfterValidator(_with_a_zone)]
 NonEmptyPath = Annotated[Path, BeforeValidator(_not_empty), Words("a path that is not empty")]
 
 

@@ -34,8 +34,11 @@ class FileStoreConfig(ConfigModel):
     """Whether the bucket is part of the host name (virtual-hosted style), as OSS requires, or of the path."""
     credentials: CredentialsConfig | None = None
     """Credentials of the store."""
+    ca_file: NonEmptyPath | None = None
+    """File with certificate authorities of the store in PEM form, beside those of the system; read again when it
+    changes."""
 
-    _only_for_buckets: ClassVar[tuple[str, ...]] = ("endpoint", "region", "bucketInHost", "credentials")
+    _only_for_buckets: ClassVar[tuple[str, ...]] = ("endpoint", "region", "bucketInHost", "credentials", "caFile")
 
     @model_validator(mode="after")
     def _fits_its_scheme(self) -> Self:
@@ -45,6 +48,8 @@ class FileStoreConfig(ConfigModel):
                 raise Contradiction("url", f"found {self.url!r}, allowed is a prefix without //, /./ and /../")
             if self.credentials is None:
                 raise Contradiction("credentials", f"missing, url {self.url!r} needs {{directory: ...}}")
+            if self.ca_file is not None and str(self.endpoint or "").startswith("http:"):
+                raise Contradiction("caFile", f"found with endpoint {self.endpoint}, allowed is https:// with it")
             return self
         for field in self._only_for_buckets:
             if getattr(self, to_snake(field)):

@@ -52,8 +52,18 @@ class HttpSinkConfig(ConfigModel):
         NonEmptyPath | None, BeforeValidator(_not_a_secret), Words("the path of a file that holds the secret")
     ] = None
     """File with the secret that signs every request (Standard Webhooks); read again when it changes."""
+    ca_file: NonEmptyPath | None = None
+    """File with certificate authorities of the service in PEM form, beside those of the system; read again when it
+    changes."""
     timeout_seconds: float = Field(default=30, gt=0, le=300)
     """Seconds a request may take; at most D of docs/architecture.md rule 4."""
+
+    @model_validator(mode="after")
+    def _has_authorities_for_tls(self) -> Self:
+        if self.ca_file is not None and not self.url.startswith("https:"):
+            # the parameters of an address may hold keys of the service
+            raise Contradiction("caFile", f"found with url {self.url.partition('?')[0]}, allowed is https:// with it")
+        return self
 
 
 #: Members of `SinkConfig` whose sink can refuse one record and take the next; `files` can where it has columns.

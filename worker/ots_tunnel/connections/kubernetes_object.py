@@ -59,8 +59,19 @@ class NamedObject:
 
     @property
     def tunnel(self) -> str:
-        """Name of the tunnel."""
-        return str(self._spec["source"]["tunnel"]["name"])
+        """Name of the tunnel.
+
+        Raises:
+            ConfigError: the object reads a stream, without a tunnel.
+        """
+        source = self._spec["source"]
+        if "tunnel" not in source:
+            leases = source.get("stream", {}).get("leaseTable")
+            raise ConfigError(
+                f"{self.reference}: spec.source.tunnel: found none, because the object reads its table by leases; see "
+                f"`ots-tunnel stream leases {source['table']} {leases} --from-object {self.reference}`"
+            )
+        return str(source["tunnel"]["name"])
 
     def source(self) -> TableOrigin:
         """The source.

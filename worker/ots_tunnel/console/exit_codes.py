@@ -1,8 +1,8 @@
 """Exit codes: one table for the process, for `--help` and for the documentation.
 
-A code tells who has to act: the author of the document (2), the owner of the tunnel and its keys (10 to 14), the owner
-of the destination (4). Only 0 means that everything is done that was asked for; 6 asks to look again. A released code
-keeps its meaning.
+A code tells who has to act: the author of the document (2), the owner of the tunnel and its keys (10 to 14), of the
+stream and of the table of leases (15 to 17), the owner of the destination (4). Only 0 means that everything that was
+asked for is done; 6 asks to look again. A released code keeps its meaning.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from ots_tunnel.errors import (
     AuthFailed,
     ConfigError,
     Explained,
+    NoStream,
     ObjectNotExist,
     PermissionDenied,
     PossibleGap,
     ServiceError,
     SinkRejected,
+    StreamReplaced,
     TableNotFound,
     TunnelExpired,
     TunnelNotFound,
+    WrongLeaseTable,
     WrongTable,
     WrongTunnel,
 )
@@ -55,12 +58,15 @@ _SIGNAL_BASE = 128
 EXIT_CODES = (
     ExitCode(0, "complete; `run` without `--exit-when-complete` also: drained after a signal"),
     ExitCode(1, "`verify` and `demo`: the tables differ"),
+    ExitCode(17, "the table of leases is another kind of table, or something else writes to it", (WrongLeaseTable,)),
     ExitCode(2, "wrong document, option or key, or a job that must not start; nothing was changed", (ConfigError,)),
     ExitCode(11, "no such table, or the tunnel belongs to another table", (TableNotFound, ObjectNotExist, WrongTable)),
     ExitCode(10, "no such tunnel", (TunnelNotFound, WrongTunnel)),
     ExitCode(12, "denied: unknown key, wrong signature or no permission", (AuthFailed, PermissionDenied)),
     ExitCode(13, "the tunnel has expired: changes that it did not deliver are lost", (TunnelExpired,)),
     ExitCode(14, "changes may be missing, because they were not read within the retention", (PossibleGap,)),
+    ExitCode(15, "the table has no stream: it is switched off", (NoStream,)),
+    ExitCode(16, "the stream was switched off and on again: changes from in between are lost", (StreamReplaced,)),
     ExitCode(3, "another permanent error of the service", (ServiceError,)),
     ExitCode(4, "permanent error of the sink: it rejects its destination or records", (SinkRejected,)),
     ExitCode(

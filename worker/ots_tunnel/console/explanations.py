@@ -13,6 +13,7 @@ from ots_tunnel.config import TunnelConfig
 from ots_tunnel.errors import (
     AuthFailed,
     Explained,
+    LeaseTableNotFound,
     ObjectNotExist,
     PermissionDenied,
     PossibleGap,
@@ -116,7 +117,7 @@ def explanation(error: TunnelError, place: Place) -> str:
                 f"`ots-tunnel tunnel list {place.table}` lists those that exist, `ots-tunnel tunnel create` creates one"
             )
         case TableNotFound() | ObjectNotExist():
-            return f"there is no table {place.table!r} in {place.where} ({answer}): correct the table or the instance"
+            return _no_table(error, place)
         case AuthFailed():
             return (
                 f"{place.where} does not accept the AccessKey in {place.credentials} ({answer}): correct "
@@ -134,15 +135,32 @@ def explanation(error: TunnelError, place: Place) -> str:
                 "delete it and create it again as BaseAndStream, which delivers every row again"
             )
         case PossibleGap():
-            return (
-                f"{place.what} in {place.where}: {error}; to be sure of every row, delete the tunnel and create it "
-                f"again as BaseAndStream; {place.setting('onPossibleGap')} Continue goes on behind the gap"
-            )
+            return _gap(error, place)
         case ServiceError():
             return f"{place.what} in {place.where}: {answer}"
         case TransportError():
             return f"{place.where} does not answer: {answer or type(error).__name__}"
     return str(error)
+
+
+def _no_table(error: TunnelError, place: Place) -> str:
+    answer = _answer(error)
+    if isinstance(error, LeaseTableNotFound):
+        return (
+            f"{place.where}: {answer}: no worker has created it yet, or it was deleted, and every checkpoint with it; "
+            "a worker that starts creates it, and begins where its document says"
+        )
+    return f"there is no table {place.table!r} in {place.where} ({answer}): correct the table or the instance"
+
+
+def _gap(error: PossibleGap, place: Place) -> str:
+    way = "copy the table again"
+    if place.tunnel:
+        way = "delete the tunnel and create it again as BaseAndStream"
+    return (
+        f"{place.what} in {place.where}: {error}; to be sure of every row, {way}; {place.setting('onPossibleGap')} "
+        "Continue goes on behind the gap"
+    )
 
 
 def _answer(error: TunnelError) -> str:

@@ -16,6 +16,8 @@ from google.protobuf.message import DecodeError
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, Token
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
+from ots_tunnel.protocol.http.message import SummedBody
+from ots_tunnel.protocol.md5 import md5_of
 from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.record import Record
 
@@ -96,21 +98,22 @@ def total_size(records: Sequence[Sized]) -> int:
     return sum(record.size for record in records)
 
 
-def encode_batch_write(table: str, records: Sequence[Record]) -> bytes:
-    """The BatchWriteRowRequest that writes records to a table, unconditionally and in order.
+def encode_batch_writes(table: str, requests: Sequence[list[Record]]) -> list[SummedBody]:
+    """A BatchWriteRowRequest for each list of records: it writes them to a table, unconditionally and in order.
 
     Raises:
         CodecError: a record is malformed.
     """
+    bodies: list[bytes] | None = None
     if native is not None:
-        message = native.encode_batch_write(table, records)
-        if message is not None:
-            return bytes(message)
-    return encode_batch_write_in_python(table, records)
+        bodies = native.encode_batch_writes(table, list(requests))
+    if bodies is None:
+        bodies = [encode_batch_write_in_python(table, records) for records in requests]
+    return list(map(SummedBody, bodies, md5_of(bodies)))
 
 
 def encode_batch_write_in_python(table: str, records: Sequence[Record]) -> bytes:
-    """Reference implementation of `encode_batch_write`."""
+    """Reference implementation of one of `encode_batch_writes`."""
     changes = ((record.action, record.write_body) for record in records)
     return batch_write_message(table, changes).SerializeToString()
 

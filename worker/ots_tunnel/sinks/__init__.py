@@ -35,6 +35,7 @@ the checkpoint before A, and the sink replaces the file.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token
@@ -129,6 +130,12 @@ class Immediate(Channels):
 
 class Deferred(Channels):
     """Stores records at least once and in order per primary key, and says later that it has."""
+
+    #: Whether records leave this process: a write or a checkpoint that is given up may then still take effect, and its
+    #: channel waits for D before it is read again (`fence`).
+    sends: ClassVar[bool] = True
+    #: Whether `take` is given pages without records as well: their tokens tell how far the channel was read.
+    every_page: ClassVar[bool] = False
 
     @abstractmethod
     async def take(self, batch: Batch, guard: Guard) -> Confirmation:

@@ -12,17 +12,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ots_tunnel.config import WorkerConfig
+from ots_tunnel.config import SinkDocument
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.sinks import Sink
 from ots_tunnel.sinks.middleware.base import behind, deferred
-from ots_tunnel.sinks.middleware.transform import Transform, Transformed
+from ots_tunnel.sinks.middleware.transform import Transform
+from ots_tunnel.sinks.middleware.transformed import Transformed
 
 
 class SinkClass(Protocol):
     """The class of a sink that a document can name."""
 
-    def from_config(self, config: WorkerConfig, section: Any) -> Sink:
+    def from_config(self, config: SinkDocument, section: Any) -> Sink:
         """Make the sink; nothing is opened and no call is made.
 
         Args:
@@ -68,7 +69,7 @@ IMPLEMENTATIONS: Mapping[str, Implementation] = {
 }
 
 
-def open_sink(config: WorkerConfig) -> Sink:
+def open_sink(config: SinkDocument) -> Sink:
     """Make the sink that the document names behind its middleware; `Channels.open` is still to be called.
 
     Raises:
@@ -85,7 +86,7 @@ def open_sink(config: WorkerConfig) -> Sink:
     return sink if transform is None else behind(Transformed(transform), sink)
 
 
-def _limit_rate(sink: Sink, config: WorkerConfig, *, whole_pages: bool) -> Sink:
+def _limit_rate(sink: Sink, config: SinkDocument, *, whole_pages: bool) -> Sink:
     limit = config.delivery.rate_limit
     if limit is None or not limit.rows_per_second:
         return sink
@@ -94,7 +95,7 @@ def _limit_rate(sink: Sink, config: WorkerConfig, *, whole_pages: bool) -> Sink:
     return behind(Paced(limit.rows_per_second, whole_pages=whole_pages), sink)
 
 
-def _tolerate_errors(sink: Sink, config: WorkerConfig) -> Sink:
+def _tolerate_errors(sink: Sink, config: SinkDocument) -> Sink:
     if config.delivery.on_permanent_error == "Fail":
         return sink
     from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink, Tolerant

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from ots_tunnel.config import CountSinkConfig, WorkerConfig
+from ots_tunnel.config import CountSinkConfig, SinkDocument
 from ots_tunnel.protocol.page import total_size
 from ots_tunnel.sinks import Batch, Guard, Immediate, PageCost
 
@@ -19,7 +19,7 @@ class CountSink(Immediate):
         self.bytes = 0
 
     @classmethod
-    def from_config(cls, config: WorkerConfig, section: CountSinkConfig) -> Self:
+    def from_config(cls, config: SinkDocument, section: CountSinkConfig) -> Self:
         """The sink of a worker's document."""
         return cls()
 

@@ -23,7 +23,7 @@ from typing import Self
 
 import aiohttp
 
-from ots_tunnel.config import DeliveryConfig, HttpSinkConfig, WorkerConfig
+from ots_tunnel.config import DeliveryConfig, HttpSinkConfig, SinkDocument
 from ots_tunnel.errors import ConfigError, SinkRejected
 from ots_tunnel.fence import Guard, RequestFence
 from ots_tunnel.sinks import Batch, Contact, Immediate, OnRefused, PageCost
@@ -37,6 +37,7 @@ from ots_tunnel.sinks.lanes import fill_lanes
 from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.sinks.tally import Tally
+from ots_tunnel.transport.authorities import Authorities
 from ots_tunnel.transport.guarded_body import GuardedBody
 
 #: Statuses that a single event can cause.
@@ -54,7 +55,7 @@ class HttpSink(Immediate):
         clock: Unix seconds.
 
     Raises:
-        ConfigError: the file of the secret is missing or empty.
+        ConfigError: the file of the secret or of authorities is missing or empty.
     """
 
     cost = PageCost(6, 250)
@@ -83,13 +84,14 @@ class HttpSink(Immediate):
         self._clock = clock
         self._entropy = entropy
         self._secret()  # a missing file fails the start, not the first batch
+        self._authorities = Authorities(config.ca_file, "sink.http.caFile") if config.ca_file is not None else None
         self._session: aiohttp.ClientSession | None = None
         self._turns = Turns()
         self._writes = Writes(clock)
         self.retries = 0
 
     @classmethod
-    def from_config(cls, config: WorkerConfig, section: HttpSinkConfig) -> Self:
+    def from_config(cls, config: SinkDocument, section: HttpSinkConfig) -> Self:
         """The sink of a worker's document.
 
         Raises:
@@ -192,6 +194,7 @@ class HttpSink(Immediate):
                 headers=headers,
                 timeout=aiohttp.ClientTimeout(total=self._timeout),
                 allow_redirects=False,
+                ssl=self._authorities.context if self._authorities is not None else True,
             ) as answer:
                 is_early = not guarded.is_complete
                 if is_early:

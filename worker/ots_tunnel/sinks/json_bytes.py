@@ -14,6 +14,7 @@ from ots_tunnel.model import Action, ChannelId
 from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.json_record import json_form, json_text
+from ots_tunnel.sinks.slices import end_of_slice
 
 #: Bytes that are written at a time. A whole page at once would be in memory several more times.
 PORTION_BYTES = 262_144
@@ -41,14 +42,28 @@ def json_lines(records: Sequence[Record], channel_id: ChannelId) -> Iterator[byt
     if native is None:
         yield from joined(json_bytes(record, channel_id) + b"\n" for record in records)
         return
-    found, heads, at = list(records), heads_of(channel_id), 0
+    found, at = list(records), 0
     while at < len(found):
-        begun = at
-        lines, at = native.json_lines(found, at, heads, PORTION_BYTES)
-        if at == begun:
-            lines = json_bytes(found[at], channel_id) + b"\n"
-            at += 1
+        lines, at = next_lines(found, at, channel_id)
         yield lines
+
+
+def next_lines(records: list[Record], first: int, channel_id: ChannelId) -> tuple[bytes, int]:
+    """The lines that one round of the event loop may make of records from a place on, and the place behind them.
+
+    The twin makes about `PORTION_BYTES` of them, the reference those of a slice (`slices`).
+
+    Raises:
+        CodecError: a record is malformed.
+    """
+    end = first + 1
+    if native is None:
+        end = end_of_slice(records, first)
+    else:
+        lines, at = native.json_lines(records, first, heads_of(channel_id), PORTION_BYTES)
+        if at > first:
+            return lines, at
+    return b"".join([json_bytes(record, channel_id) + b"\n" for record in records[first:end]]), end
 
 
 def joined(lines: Iterator[bytes]) -> Iterator[bytes]:

@@ -35,7 +35,7 @@ def json_form(record: Record, channel_id: ChannelId) -> dict[str, Any]:
 
 def json_key(record: Record) -> dict[str, Any]:
     """The key of a record as a JSON object."""
-    return {name: _plain(value) for name, value in record.primary_key}
+    return {name: json_value(value) for name, value in record.primary_key}
 
 
 def key_of_json(key: dict[str, Any]) -> PrimaryKey:
@@ -63,13 +63,14 @@ def _column(column: Column) -> dict[str, Any]:
     op, value = column.op, column.value
     cell: dict[str, Any] = {"name": column.name, "op": "PUT" if op is CellOp.PUT else op.name}
     if value is not None:
-        cell["value"] = value if type(value) in _AS_THEY_ARE else _plain(value)
+        cell["value"] = value if type(value) in _AS_THEY_ARE else json_value(value)
     if column.timestamp_ms is not None:
         cell["version"] = column.timestamp_ms
     return cell
 
 
-def _plain(value: object) -> object:
+def json_value(value: object) -> object:
+    """The JSON form of a value, of a key or of a column."""
     match value:
         case bytes():
             return {"base64": base64.b64encode(value).decode()}

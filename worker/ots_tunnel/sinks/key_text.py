@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ots_tunnel.model import PrimaryKey
 from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells
 
 #: Longest text of one value and of a whole key, characters: a line of a log has room for both.
@@ -14,8 +15,13 @@ def key_text(key: bytes) -> str:
     Args:
         key: wire bytes of the key cells.
     """
+    return primary_key_text(decode_key_cells(key))
+
+
+def primary_key_text(key: PrimaryKey) -> str:
+    """The same of a decoded key."""
     parts = []
-    for name, value in decode_key_cells(key):
+    for name, value in key:
         text = repr(value)
         parts.append(f"{name}={text if len(text) <= VALUE_CHARACTERS else text[:VALUE_CHARACTERS] + '...'}")
     return ", ".join(parts)[:KEY_CHARACTERS]

@@ -35,6 +35,17 @@ def slices(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
     yield records[start:]
 
 
+def end_of_slice(records: Sequence[Record], first: int) -> int:
+    """The place behind the slice that begins at a place."""
+    end, size = first + 1, records[first].size
+    while end < len(records) and end - first < SLICE_RECORDS:
+        size += records[end].size
+        if size > SLICE_BYTES:
+            break
+        end += 1
+    return end
+
+
 class Turns:
     """Turns of the channels at one sink: one slice at most runs in one round of the event loop."""
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections import deque
 from collections.abc import Iterable
+from itertools import islice
 from typing import Protocol, Self
 
-from ots_tunnel.config import StdoutSinkConfig, WorkerConfig
+from ots_tunnel.config import SinkDocument, StdoutSinkConfig
 from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.sinks import Batch, Contact, Guard, Immediate, PageCost
 from ots_tunnel.sinks.contact import Writes
-from ots_tunnel.sinks.json_bytes import json_lines
+from ots_tunnel.sinks.json_bytes import next_lines
 from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.threads import DaemonThreads
 
@@ -30,6 +32,8 @@ class Lines(Protocol):
 
 
 _NEWLINE = ord("\n")
+#: Pieces that Linux takes in one call.
+MOST_PIECES = 1_024
 
 
 class Unbuffered:
@@ -41,12 +45,19 @@ class Unbuffered:
 
     def writelines(self, lines: Iterable[bytes], /) -> None:
         """Write all of them."""
-        left = memoryview(b"".join((self._end, *lines)))
+        left = deque(memoryview(piece) for piece in (self._end, *lines) if piece)
         while left:
-            written = os.write(sys.stdout.fileno(), left)
-            if written:
-                self._end = b"" if left[written - 1] == _NEWLINE else b"\n"
-            left = left[written:]
+            self._remove(left, os.writev(sys.stdout.fileno(), tuple(islice(left, MOST_PIECES))))
+
+    def _remove(self, left: deque[memoryview], written: int) -> None:
+        """Remove what was written, bytes, from what is left."""
+        while written:
+            piece = left.popleft()
+            if written < len(piece):
+                left.appendleft(piece[written:])
+                piece = piece[:written]
+            written -= len(piece)
+            self._end = b"" if piece[-1] == _NEWLINE else b"\n"
 
     def flush(self) -> None:
         """No lines are kept."""
@@ -69,7 +80,7 @@ class StdoutSink(Immediate):
         self._writes = Writes()
 
     @classmethod
-    def from_config(cls, config: WorkerConfig, section: StdoutSinkConfig) -> Self:
+    def from_config(cls, config: SinkDocument, section: StdoutSinkConfig) -> Self:
         """The sink of a worker's document."""
         return cls()
 
@@ -90,10 +101,13 @@ class StdoutSink(Immediate):
         """
         async with self._turn:
             lines, size = list[bytes](), 0
-            async for part in self._turns.through(batch.records):
-                for portion in json_lines(part, batch.channel_id):
-                    lines.append(portion)
-                    size += len(portion)
+            records, at = list(batch.records), 0
+            while at < len(records):
+                if at:
+                    await self._turns.next()
+                portion, at = next_lines(records, at, batch.channel_id)
+                lines.append(portion)
+                size += len(portion)
                 if size >= PRINTED_BYTES:
                     await self._print(lines, guard)
                     lines, size = [], 0

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Self
 
-from prometheus_client.core import CounterMetricFamily
-from prometheus_client.registry import Collector
+from ots_tunnel.exposition import Family
 
 #: Most different keys of refused records that a worker tells apart: 8 bytes each, and as much for the set.
 MOST_KEYS = 10_000
@@ -43,7 +42,7 @@ class Tally:
         return type(self)(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
 
-class TallyCollector(Collector):
+class TallyCollector:
     """The tally as metrics, computed at each scrape.
 
     Args:
@@ -55,7 +54,7 @@ class TallyCollector(Collector):
         self._tunnel = tunnel
         self._tally = tally
 
-    def collect(self) -> Iterator[CounterMetricFamily]:
+    def collect(self) -> Iterator[Family]:
         """All counters."""
         tally = self._tally()
         records = {"filter": tally.records_filtered, "empty_update": tally.records_empty}
@@ -66,9 +65,8 @@ class TallyCollector(Collector):
         yield self._counter("refused_records", "Records that the sink refused for good.", "policy", refused)
         yield self._counter("sink_retries", "Writes that were tried again.", "", {"": tally.write_retries})
 
-    def _counter(self, name: str, text: str, label: str, values: dict[str, int]) -> CounterMetricFamily:
-        labels = ("tunnel", label) if label else ("tunnel",)
-        family = CounterMetricFamily(f"ots_tunnel_{name}", text, labels=labels)
+    def _counter(self, name: str, text: str, label: str, values: dict[str, int]) -> Family:
+        family = Family(f"ots_tunnel_{name}", "counter", text)
         for value, count in values.items():
-            family.add_metric([self._tunnel, value][: len(labels)], count)
+            family.add({"tunnel": self._tunnel} | ({label: value} if label else {}), count)
         return family

@@ -4,13 +4,18 @@ The ConfigMap is `<name>-snapshot` (docs/architecture.md 3.3):
 
     metadata.labels[PROGRESS_LABEL]   the wanted copy: the tunnel's id, or the object's uid without a tunnel
     data["label"]                     the copy that the items below belong to; with another label they are ignored
-    binaryData["splits.json.gz"]      the frozen split list (`ots_tunnel.snapshot.splits`)
+    data["splits"]                    name of the immutable ConfigMap with the frozen split list, under the key
+                                      "splits.json.gz" (`ots_tunnel.snapshot.splits`); a record of an earlier release
+                                      has the list itself, in binaryData under the same key
     binaryData["done.bitmap"]         finished splits: split i is bit i % 8 of byte i // 8
+    binaryData["cursors.json.gz"]     where splits resume that are copied in part (`ots_tunnel.snapshot.cursors`)
     data["total"]                     number of splits
     data["done"]                      number of finished splits, for display; the bitmap decides
     data["omittedCells"]              cells of finished splits that are past the destination's time to live; missing
                                       where a release that did not count them has finished a split
     data["writeDeadlineSeconds"]      the longest D of the drivers that wrote this; a driver keeps its own until it ends
+    data["error"]                     why the driver has given up, in one line: no other attempt can do better; missing
+                                      otherwise
     data["writer"]                    random name of the driver that wrote this
     data["updated"]                   time of this write by the driver's clock, ISO 8601
 """
@@ -31,10 +36,11 @@ from ots_tunnel.errors import CodecError
 PROGRESS_LABEL = "ots-tunnel.dev/tunnel-id"
 
 #: Keys of `binaryData`.
-SPLITS_KEY, DONE_KEY = "splits.json.gz", "done.bitmap"
+SPLITS_KEY, DONE_KEY, CURSORS_KEY = "splits.json.gz", "done.bitmap", "cursors.json.gz"
 
 #: Keys of `data`.
 OMITTED_KEY, WRITE_DEADLINE_KEY = "omittedCells", "writeDeadlineSeconds"
+LIST_KEY, ERROR_KEY = "splits", "error"
 
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 
@@ -49,7 +55,8 @@ class SnapshotProgress:
 
     `total` is None until the split list is frozen: unknown, not 0. `updated` is the time of the driver's last write,
     Unix seconds; it is None while `total` is. `omitted` counts cells of finished splits, and `write_deadline` is the
-    longest D of their tasks, seconds; None where a release that did not record them wrote.
+    longest D of their tasks, seconds; None where a release that did not record them wrote. `error` is why the driver
+    has given up, empty where it has not.
     """
 
     label: str
@@ -58,6 +65,7 @@ class SnapshotProgress:
     updated: float | None = None
     omitted: int | None = None
     write_deadline: float | None = None
+    error: str = ""
 
     @property
     def complete(self) -> bool:
@@ -73,7 +81,7 @@ def read_progress(config_map: Mapping[str, Any]) -> SnapshotProgress:
     """
     label = (config_map["metadata"].get("labels") or {}).get(PROGRESS_LABEL, "")
     data = config_map.get("data") or {}
-    if data.get("label") != label or SPLITS_KEY not in (config_map.get("binaryData") or {}):
+    if data.get("label") != label or not has_list(config_map):
         return SnapshotProgress(label, 0, None)
     total = data.get("total", "")
     if not total.isdecimal() or int(total) < 1:
@@ -83,7 +91,13 @@ def read_progress(config_map: Mapping[str, Any]) -> SnapshotProgress:
     except ValueError as error:
         raise CodecError(f"data.updated: a time was expected: {error}") from error
     done = len(done_splits(binary_item(config_map, DONE_KEY), int(total)))
-    return SnapshotProgress(label, done, int(total), updated, omitted_cells(config_map), longest_deadline(config_map))
+    omitted, deadline = omitted_cells(config_map), longest_deadline(config_map)
+    return SnapshotProgress(label, done, int(total), updated, omitted, deadline, data.get(ERROR_KEY, ""))
+
+
+def has_list(config_map: Mapping[str, Any]) -> bool:
+    """Whether the record's splits are frozen."""
+    return LIST_KEY in (config_map.get("data") or {}) or SPLITS_KEY in (config_map.get("binaryData") or {})
 
 
 def omitted_cells(config_map: Mapping[str, Any]) -> int | None:

@@ -5,35 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ots_tunnel.model import PrimaryKey
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import PrimaryKey, Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ots_tunnel.client.table import RangePage, SyncTableClient
-
-
-def read_pages(
-    client: SyncTableClient,
-    table: str,
-    start: PrimaryKey,
-    end: PrimaryKey,
-    max_versions: int,
-    *,
-    columns: Sequence[str] = (),
-) -> Iterator[RangePage]:
-    """Every page from `start` (inclusive) to `end` (exclusive).
-
-    An empty page need not be the last one (docs/data-plane.md 2.6).
-
-    Args:
-        columns: see `client.table_calls.get_range_request`.
-    """
-    following: PrimaryKey | None = start
-    while following is not None:
-        page = client.get_range(table, following, end, max_versions=max_versions, columns=columns)
-        yield page
-        following = page.next_start
+    from ots_tunnel.client.table import RangePage
 
 
 def asked_columns(key: PrimaryKey, columns: Sequence[tuple[str, str]]) -> tuple[str, ...]:
@@ -46,25 +24,6 @@ def asked_columns(key: PrimaryKey, columns: Sequence[tuple[str, str]]) -> tuple[
 
     names = dict.fromkeys((key[0][0], *(name for name, _ in columns)))
     return tuple(names) if len(names) <= MAX_COLUMNS else ()
-
-
-def pages_of_all_versions(
-    client: SyncTableClient, table: str, start: PrimaryKey, end: PrimaryKey, max_versions: int
-) -> Iterator[RangePage]:
-    """Every page from `start` to `end`, again as long as the table keeps more versions than were asked for.
-
-    A table may be told to keep more versions while it is copied, and older versions of its rows are in no stream. A row
-    that was read before that was whole; one that was read later may not be. So the table is described after the rows.
-
-    Args:
-        max_versions: versions that the table kept when the job was planned.
-    """
-    while True:
-        yield from read_pages(client, table, start, end, max_versions)
-        found = client.describe_table(table).max_versions
-        if found <= max_versions:
-            return
-        max_versions = found
 
 
 def raw_batches(index: int, pages: Iterable[RangePage]) -> Iterator[pa.RecordBatch]:
@@ -91,7 +50,7 @@ def typed_batches(
             text of it in a column of strings, and an error in others.
 
     Raises:
-        CodecError: a row is malformed, or a value has another type than its column.
+        CodecError: a row is malformed, or a value has another type than its column; names column, types and key.
     """
     from ots_tunnel.spark.columns import compiled_batch
 
@@ -128,15 +87,30 @@ def batch_by_reference(columns: Sequence[tuple[str, str]], rows: bytes, on_confl
         CodecError: see `typed_batches`.
     """
     from ots_tunnel.protocol.plainbuffer.codec import decode_rows
-    from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch, converted
+    from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch, converted, first_misfit
 
     decoded: list[dict[str, Any]] = []
+    keys: list[PrimaryKey] = []
     for row in decode_rows(rows):
+        keys.append(row.primary_key)
         values: dict[str, Any] = {column.name: column.value for column in row.columns}
         values.update(row.primary_key)
         decoded.append(values)
     wanted = []
     for name, kind in columns:
-        found = [row.get(name) for row in decoded]
-        wanted.append((name, COLUMN_TYPES[kind], converted(COLUMN_TYPES[kind], found, on_conflict)))
+        found = converted(COLUMN_TYPES[kind], [row.get(name) for row in decoded], on_conflict)
+        if (misfit := first_misfit(COLUMN_TYPES[kind], found)) is not None:
+            raise _wrong_type(name, kind, found[misfit], keys[misfit])
+        wanted.append((name, COLUMN_TYPES[kind], found))
     return build_batch(wanted)
+
+
+def _wrong_type(name: str, kind: str, value: Value, key: PrimaryKey) -> CodecError:
+    """The error of a value, which it does not show."""
+    from ots_tunnel.sinks.key_text import primary_key_text
+    from ots_tunnel.spark.columns import KIND_OF
+
+    return CodecError(
+        f"column {name!r}: found {KIND_OF[type(value)]} in the row {primary_key_text(key)}, the schema says {kind}; "
+        "allowed is that type, or option 'onTypeConflict'"
+    )

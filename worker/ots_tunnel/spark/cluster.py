@@ -1,7 +1,7 @@
 """Access of the driver's pod to the ConfigMaps of its namespace.
 
 The driver pod calls the API server with the token of its service account and the standard library only: an image
-for Spark needs no Kubernetes client for two calls.
+for Spark needs no Kubernetes client for three calls.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import ssl
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -41,7 +42,7 @@ def in_cluster() -> ClusterAccess:
     """
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
-        raise ConfigError("KUBERNETES_SERVICE_HOST is not set: the snapshot's driver runs in a pod")
+        raise ConfigError("KUBERNETES_SERVICE_HOST is not set: a driver with a record of progress runs in a pod")
     token = SERVICE_ACCOUNT / "token"
     if not token.exists():
         raise ConfigError(f"{token}: missing: the driver's pod needs a service account")
@@ -50,7 +51,7 @@ def in_cluster() -> ClusterAccess:
 
 
 class ConfigMaps:
-    """Two calls on the ConfigMaps of one namespace."""
+    """Three calls on the ConfigMaps of one namespace."""
 
     def __init__(self, access: ClusterAccess, namespace: str) -> None:
         self._access = access
@@ -60,6 +61,12 @@ class ConfigMaps:
         """The ConfigMap; None if it does not exist."""
         status, body = self._call("GET", f"{self._path}/{quote(name)}")
         return None if status == 404 else _expect(status, body)
+
+    def make(self, config_map: dict[str, Any]) -> None:
+        """Make a ConfigMap; one of its name stays as it is."""
+        status, body = self._call("POST", self._path, config_map)
+        if status != 409:
+            _expect(status, body)
 
     def replace(self, config_map: dict[str, Any]) -> dict[str, Any]:
         """Replace a ConfigMap if its resourceVersion is still the stored one; return it as stored.
@@ -71,20 +78,21 @@ class ConfigMaps:
         return _expect(*self._call("PUT", f"{self._path}/{quote(name)}", config_map))
 
     def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, bytes]:
-        connection = self._connection()
-        headers = {
+        try:
+            with closing(self._connection()) as connection:
+                connection.request(method, path, None if body is None else json.dumps(body), self._headers())
+                answer = connection.getresponse()
+                return answer.status, answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            # also of the files of token and authorities, which the kubelet replaces
+            raise ConnectionLost(f"{method} {path}: {type(error).__name__}: {error}") from error
+
+    def _headers(self) -> dict[str, str]:
+        return {
             "Authorization": f"Bearer {self._access.token_file.read_text().strip()}",
             "Accept": "application/json",
             "Content-Type": "application/json",
         }
-        try:
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        except (OSError, http.client.HTTPException) as error:
-            raise ConnectionLost(f"{method} {path}: {type(error).__name__}: {error}") from error
-        finally:
-            connection.close()
 
     def _connection(self) -> http.client.HTTPConnection:
         address = urlsplit(self._access.url)

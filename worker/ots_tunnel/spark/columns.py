@@ -81,6 +81,15 @@ COLUMN_TYPES = {
 }
 
 
+#: Names in `COLUMN_TYPES` by the type of a value in Python.
+KIND_OF: dict[type, str] = {int: "bigint", float: "double", bool: "boolean", str: "string", bytes: "binary"}
+
+
+def first_misfit(kind: ColumnType, values: Sequence[Any]) -> int | None:
+    """Place of the first value of another type than the column; None where all fit. None as a value always does."""
+    return next((place for place, value in enumerate(values) if value is not None and not _fits(kind, value)), None)
+
+
 def converted(kind: ColumnType, values: list[Any], on_conflict: str) -> list[Any]:
     """The values with those of another type replaced, as `batches.typed_batches` describes it."""
     if on_conflict == "null":
@@ -105,9 +114,9 @@ def build_array(kind: ColumnType, name: str, values: Sequence[Any]) -> pa.Array:
     """
     import pyarrow as pa
 
-    for value in values:
-        if value is not None and not _fits(kind, value):
-            raise CodecError(f"column {name!r}: found a {type(value).__name__}, the schema says {kind.name}")
+    misfit = first_misfit(kind, values)
+    if misfit is not None:
+        raise CodecError(f"column {name!r}: found {KIND_OF[type(values[misfit])]}, the schema says {kind.name}")
     validity, present = None, values
     if None in values:
         validity = pa.py_buffer(_pack_bits([value is not None for value in values])[0])

@@ -6,6 +6,9 @@ The operator makes the ConfigMap, with this copy's label, before it starts the d
 another owner, or to a newer copy, and is never written; a missing one is never made here, because nobody would own it.
 Items of an older copy below our label are replaced before the first row is read.
 
+The record is written up to once a second, so it is small: a bitmap and some cursors. The frozen list, of up to 900 KB,
+is an immutable ConfigMap beside it (`split_lists`), which is read once by each driver.
+
 The items tell whose record it is. As long as they are what this driver has written, a change of anything else (labels,
 annotations, owners) is nobody's concern: after a conflict the record is read, and the write is repeated. Other items
 mean that another driver is running; this one stops.
@@ -22,13 +25,12 @@ later than `CUT_OFF_SECONDS` after that.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
@@ -36,24 +38,18 @@ from typing import Any, Final, Protocol
 from ots_tunnel.errors import OwnershipLost
 from ots_tunnel.fence import boottime
 from ots_tunnel.log_actions import LogAction
+from ots_tunnel.snapshot.copied import Copied, Report
 from ots_tunnel.snapshot.document import ProgressConfig
-from ots_tunnel.snapshot.record import (
-    CUT_OFF_SECONDS,
-    DONE_KEY,
-    OMITTED_KEY,
-    PROGRESS_LABEL,
-    SPLITS_KEY,
-    WRITE_DEADLINE_KEY,
-    binary_item,
-    done_bitmap,
-    done_splits,
-    longest_deadline,
-    omitted_cells,
-)
-from ots_tunnel.snapshot.splits import SplitList, deserialise
+from ots_tunnel.snapshot.items import list_name, read_copied, with_copied
+from ots_tunnel.snapshot.record import CUT_OFF_SECONDS, PROGRESS_LABEL, WRITE_DEADLINE_KEY, longest_deadline
+from ots_tunnel.snapshot.splits import Split, SplitList
+from ots_tunnel.spark.split_lists import Document, ListCalls, read_list, store_list
 
 #: Least seconds between two writes, so that thousands of short splits do not load the API server.
 WRITE_PAUSE: Final = 1.0
+
+#: Most bytes a second of items that are written again and again; a larger record is written less often. Own choice.
+WRITE_BYTES_PER_SECOND: Final = 65_536
 
 #: Most seconds between two calls that ask whether the record is still this driver's.
 CONFIRM_SECONDS: Final = 10.0
@@ -68,16 +64,8 @@ MAX_CONFLICTS: Final = 5
 logger = logging.getLogger(__name__)
 
 
-#: A ConfigMap as JSON.
-Document = dict[str, Any]
-
-
-class RecordCalls(Protocol):
+class RecordCalls(ListCalls, Protocol):
     """What a record calls; see `cluster.ConfigMaps`."""
-
-    def get(self, name: str) -> Document | None:
-        """The ConfigMap; None if it does not exist."""
-        ...
 
     def replace(self, config_map: Document) -> Document:
         """Replace a ConfigMap if its version is still the stored one; return it as stored."""
@@ -100,15 +88,13 @@ class ProgressRecord:
     """D of this driver's tasks, seconds."""
     splits: SplitList | None = None
     """The frozen list, None before `freeze`."""
-    done: frozenset[int] = frozenset()
-    omitted: int | None = 0
-    """Cells of the splits in `done` that were left out; None where an earlier release did not count some of them."""
+    copied: Copied = field(default_factory=Copied)
     _stored: Document = field(default_factory=dict, repr=False)
     _longest_deadline: float = 0.0
     """Of this copy's earlier drivers."""
     _doubtful: set[bytes] = field(default_factory=set, repr=False)
     """Digests of the writes after `_stored` whose answers were lost: each of them may have been carried out, or may
-    still be. Writes may be refused for hours, so the writes themselves, of up to 1.2 MB each, are not kept."""
+    still be. Writes may be refused for hours, so the writes themselves, of up to 0.2 MB each, are not kept."""
     _confirmed: float = float("-inf")
     _written: float = float("-inf")
 
@@ -139,17 +125,25 @@ class ProgressRecord:
         """Store the list with no split done; every later driver with this label uses it.
 
         Raises:
-            OwnershipLost: another driver wrote since `load`.
+            OwnershipLost: another driver wrote since `load`, or another list is where this one belongs.
         """
-        self._write(splits, {}, {SPLITS_KEY: base64.b64encode(payload).decode()})
+        name = store_list(self.config_maps, self._stored, payload)
+        self._write(splits, Copied(), (), name=name)
 
-    def mark(self, done: Mapping[int, int]) -> None:
-        """Record these splits as done as well; without a new split, the record is read from time to time.
+    def pending(self) -> list[Split]:
+        """What is left of every unfinished split."""
+        assert self.splits is not None, "freeze comes first"
+        return self.copied.pending(self.splits)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every split is recorded as done."""
+        return self.splits is not None and len(self.copied.done) == len(self.splits)
+
+    def mark(self, reports: Collection[Report]) -> None:
+        """Record what was copied; where nothing is new, the record is read from time to time.
 
         The call may be repeated after an error: if the answer of a write was lost, the record is read first.
-
-        Args:
-            done: number of omitted cells of each split.
 
         Raises:
             OwnershipLost: another driver wrote since our last write, or the record is gone.
@@ -157,8 +151,20 @@ class ProgressRecord:
         assert self.splits is not None, "freeze comes first"
         if self._doubtful or self.clock() >= self._confirmed + CONFIRM_SECONDS:
             self._confirm()
-        if not self.done.issuperset(done):
-            self._write(self.splits, done, {})
+        if self.copied.after(reports, self.splits) != self.copied:
+            self._write(self.splits, self.copied, reports)
+
+    def give_up(self, error: str) -> None:
+        """Record why no other attempt can do better.
+
+        Args:
+            error: one line.
+
+        Raises:
+            OwnershipLost: as `mark`.
+        """
+        assert self.splits is not None, "freeze comes first"
+        self._write(self.splits, self.copied, (), error=error)
 
     def _read(self) -> Document:
         """The ConfigMap, which carries this copy's label."""
@@ -178,13 +184,14 @@ class ProgressRecord:
 
     def _take(self, stored: Document) -> None:
         """What is stored is the record from now on."""
-        self._stored, self.splits, self.done, self.omitted = stored, None, frozenset(), 0
-        self._longest_deadline = 0.0
+        splits, copied, longest = None, Copied(), 0.0
         if (stored.get("data") or {}).get("label") == self.config.label:
-            self.splits = deserialise(binary_item(stored, SPLITS_KEY))
-            self.done = done_splits(binary_item(stored, DONE_KEY), len(self.splits))
-            self.omitted = omitted_cells(stored)
-            self._longest_deadline = longest_deadline(stored) or 0.0
+            # the list never changes: it is read once
+            is_known = self.splits is not None and list_name(stored) == list_name(self._stored) != ""
+            splits = self.splits if is_known else read_list(self.config_maps, stored)
+            assert splits is not None
+            copied, longest = read_copied(stored, splits), longest_deadline(stored) or 0.0
+        self._stored, self.splits, self.copied, self._longest_deadline = stored, splits, copied, longest
 
     def _confirm(self) -> None:
         """Read the record: only this driver's own writes can have changed its items."""
@@ -195,14 +202,14 @@ class ProgressRecord:
             self._doubtful = set()  # each was made for a version that is gone
         self._take(stored)
 
-    def _write(self, splits: SplitList, done: Mapping[int, int], binary: dict[str, str]) -> None:
-        self.sleep(max(0.0, self._written + WRITE_PAUSE - time.monotonic()))
+    def _write(
+        self, splits: SplitList, before: Copied, reports: Collection[Report], *, name: str = "", error: str = ""
+    ) -> None:
+        pause = max(WRITE_PAUSE, self._size() / WRITE_BYTES_PER_SECOND)
+        self.sleep(max(0.0, self._written + pause - time.monotonic()))
         for conflicts_left in reversed(range(MAX_CONFLICTS)):
-            # after a conflict `self.done` may be another one: an earlier write may have arrived only now
-            all_done = self.done | frozenset(done)
-            new = sum(done[split] for split in all_done - self.done)
-            omitted = None if self.omitted is None else self.omitted + new
-            document, sent = self._document(len(splits), all_done, omitted, binary), self.clock()
+            copied = before.after(reports, splits)
+            document, sent = self._document(len(splits), copied, name, error), self.clock()
             self._doubtful.add(_digest(document))
             self._written = time.monotonic()
             try:
@@ -211,27 +218,23 @@ class ProgressRecord:
                 self._confirm()
                 if not conflicts_left:
                     raise
+                if not name:
+                    before = self.copied  # an earlier write may have arrived only now
             else:
                 self._confirmed, self._doubtful = sent, set()
-                self.splits, self.done, self.omitted = splits, all_done, omitted
+                self.splits, self.copied = splits, copied
                 break
         extra = {"action": LogAction.SNAPSHOT_PROGRESS}
-        logger.info("recorded %d of %d splits", len(self.done), len(splits), extra=extra)
+        logger.info("recorded %d of %d splits", len(self.copied.done), len(splits), extra=extra)
 
-    def _document(self, total: int, done: frozenset[int], omitted: int | None, binary: dict[str, str]) -> Document:
-        data = {
-            "label": self.config.label,
-            "total": str(total),
-            "done": str(len(done)),
-            WRITE_DEADLINE_KEY: f"{max(self.write_deadline, self._longest_deadline):.3f}",
-            "writer": self.writer,
-            "updated": datetime.fromtimestamp(self.now(), UTC).isoformat(timespec="milliseconds"),
-        }
-        if omitted is not None:
-            data[OMITTED_KEY] = str(omitted)
-        bitmap = base64.b64encode(done_bitmap(done, total)).decode()
-        binary_data = {**(self._stored.get("binaryData") or {}), **binary, DONE_KEY: bitmap}
-        return {**self._stored, "data": data, "binaryData": binary_data}
+    def _size(self) -> int:
+        return sum(map(len, (self._stored.get("binaryData") or {}).values()))
+
+    def _document(self, total: int, copied: Copied, name: str, error: str) -> Document:
+        longest = max(self.write_deadline, self._longest_deadline)
+        written = {"label": self.config.label, WRITE_DEADLINE_KEY: f"{longest:.3f}", "writer": self.writer}
+        written["updated"] = datetime.fromtimestamp(self.now(), UTC).isoformat(timespec="milliseconds")
+        return with_copied(self._stored, copied, total, written, list_name=name, error=error)
 
 
 def _version(stored: Document) -> Any:

@@ -1,4 +1,4 @@
-"""`spark.read.format("ots")`: reads a table by its splits, with GetRange on the executors.
+"""The format `ots`: `spark.read` reads a table by its splits, with GetRange on the executors; `df.write` writes rows.
 
     register(spark)
     orders = (
@@ -10,7 +10,7 @@
         .load()
     )
 
-Options:
+Options of a query:
     endpoint, instance, table   required
     credentialsDirectory        folder with accessKeyId and accessKeySecret, on driver and executors, default
                                 /etc/ots/secrets/source; keys are never options, because Spark's UI shows options
@@ -41,42 +41,75 @@ Names are checked where the query is planned: keys by their exact names and type
 else would fail every task. A column that no row of the scan has is a warning in the driver's log (`occurrence`).
 
 Conditions of `where` become ranges of keys, and only their rows are read (`where`, `key_filters`, `key_ranges`). With
-`pushFilters` Spark's own filters do as well, in PySpark 4.1 and newer. It is no default, because Spark (seen in 4.2.1)
-plans the reading once for a DataFrame that was loaded: a second query of it reads the rows of the first one's filters.
+`pushFilters` Spark's own filters do as well, in PySpark 4.1 and newer. It is no default, because Spark (seen in 4.2.1
+and 4.3.0) plans the reading once for a DataFrame that was loaded: a second query of it reads the rows of the first
+one's filters.
 
 Raw mode is lossless; with `columns` it has these columns alone. Its schema is `split BIGINT, row BINARY`; `row` is one
 PlainBuffer row with its header and every version of every cell, in the form that a write takes
 (`ots_tunnel.protocol.plainbuffer.codec.decode_row` reads it). The last row of each split has an empty `row`: it proves
 that the split was read to its end, even if the split is empty.
-Every version is one of those that the table keeps when the query is planned. If it keeps more by the end of a split,
-the snapshot's tasks get the rows of that split again, with all of them.
+Every version is one of those that the table keeps when the query is planned.
+
+Options of a write, `df.write.format("ots").mode("append")`:
+    endpoint, instance, table   required
+    credentialsDirectory        as above, default /etc/ots/secrets/sink
+    credentialsProvider         as above
+    actionColumn                column of strings with the action of each row: put, update or delete; without it each is
+                                a put. A put replaces the row, an update leaves columns that are NULL as they are
+    versionColumn               column of BIGINT with the version of the cells of each row, in milliseconds; without it,
+                                or where it is NULL, the service takes its time
+    onRefused                   a row that the table cannot have, or the service refuses: `fail` (default); `skip`,
+                                which counts it in a warning; or `deadLetter`, which stores it with the error as well
+    deadLetterUrl               place for dead letters: file:///path or s3://bucket/prefix (`dead_letters`); of a bucket
+                                also deadLetterEndpoint, deadLetterRegion, deadLetterBucketInHost,
+                                deadLetterCredentialsDirectory and deadLetterCaFile
+
+The other columns are the key, each by its exact name and type, and attributes; NULL is no cell. Names and types are
+checked beside the table before a task starts (`layout`). Changes of one key are written in their order if they are in
+one partition.
+
+Options of a stream, `spark.readStream.format("ots")`, which follows a tunnel (`stream`):
+    endpoint, instance, table   required
+    tunnel                      required: name of a tunnel of the table, which nothing else may consume
+    credentialsDirectory        as above, on the driver alone
+    credentialsProvider         as above
+    columns                     attributes with a column of their own, as DDL; without it all cells are in one column
+    maxBytesPerBatch            bytes of records in a batch, default 16777216, from 1048576 to 67108864; whole pages
+    heartbeatIntervalSeconds    default 10, at least 5
+    heartbeatTimeoutSeconds     default 30, at least three intervals
+    onPossibleGap               changes that may be missing fail the query (`stop`, default), or are passed (`continue`)
 
 docs/architecture.md 7 says where each part runs. The client retries calls, Spark retries tasks; both read again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import closing
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+import pyspark
+
+from ots_tunnel.errors import ConfigError, TunnelError
+from ots_tunnel.spark.versions import Ability, require
+
+try:
+    from pyspark.sql.datasource import DataSource, DataSourceStreamReader, DataSourceStreamWriter
+except ImportError:
+    require(Ability.BATCH, pyspark.__version__)
+    raise
 from pyspark.sql.types import BinaryType, BooleanType, DoubleType, LongType, StringType, StructType
 
-from ots_tunnel.errors import TunnelError
-from ots_tunnel.spark.batches import Observed, pages_of_all_versions, raw_batches, typed_batches
-from ots_tunnel.spark.reader.key_filters import push
-from ots_tunnel.spark.reader.key_ranges import KeyBounds
-from ots_tunnel.spark.reader.occurrence import Scan, SplitSeen, report
 from ots_tunnel.spark.reader.options import SourceOptions
-from ots_tunnel.spark.reader.planning import RAW_SCHEMA, checked_columns, columns_of, plan_splits, reading_of
-from ots_tunnel.spark.reader.reading import paced, read_ahead
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from ots_tunnel.client.table import RangePage, SyncTableClient
+from ots_tunnel.spark.reader.planning import RAW_SCHEMA, checked_columns, columns_of
+from ots_tunnel.spark.reader.readers import PushingReader, TablestoreReader
+from ots_tunnel.spark.reader.schemas import key_columns
+from ots_tunnel.spark.stream.options import StreamOptions, is_stream
+from ots_tunnel.spark.stream.rows import StreamRows
+from ots_tunnel.spark.writer.layout import Layout, layout_of
+from ots_tunnel.spark.writer.options import WriteOptions
+from ots_tunnel.spark.writer.writers import TablestoreWriter
 
 _SPARK_TYPES = {
     "bigint": LongType(),
@@ -106,9 +139,15 @@ class TablestoreDataSource(DataSource):  # type: ignore[misc]  # pyspark has no 
         return "ots"
 
     def schema(self) -> StructType | str:
-        """Schema of a query without `.schema(...)`: raw, or the key and the columns of the option or of some rows."""
+        """Schema of a query without `.schema(...)`: raw, or the key and the columns of the option or of some rows.
+
+        That of a stream is the change log's, whose key is the table's.
+        """
         try:
-            options = SourceOptions.parse(self.options)
+            if is_stream(self.options):
+                require(Ability.STREAM, pyspark.__version__)
+                return _stream_schema(StreamOptions.parse(self.options))
+            options = _options_of(self.options)
             return RAW_SCHEMA if options.raw else _struct(columns_of(options))
         except TunnelError as error:
             raise error.with_traceback(None) from None
@@ -116,108 +155,66 @@ class TablestoreDataSource(DataSource):  # type: ignore[misc]  # pyspark has no 
     def reader(self, schema: StructType) -> TablestoreReader:
         """Check the schema and return its reader."""
         try:
-            options = SourceOptions.parse(self.options)
+            if is_stream(self.options):
+                raise ConfigError("option 'tunnel': found in spark.read, which reads the table; allowed in readStream")
+            options = _options_of(self.options)
             kind = PushingReader if options.push_filters and not options.raw else TablestoreReader
             return kind(options, checked_columns(options, schema), self.occurrences)
         except TunnelError as error:
             raise error.with_traceback(None) from None
 
-
-class SplitPartition(InputPartition):  # type: ignore[misc]  # pyspark has no types we follow
-    """One split with all that `read` needs, pickled to an executor."""
-
-    def __init__(self, index: int, ranges: Sequence[KeyBounds], max_versions: int, scan: Scan) -> None:
-        super().__init__(index)
-        self.ranges = tuple(ranges)
-        self.max_versions = max_versions
-        self.scan = scan
-
-
-class TablestoreReader(DataSourceReader):  # type: ignore[misc]  # pyspark has no types we follow
-    """Reads splits. Spark pickles the reader before it plans the job, so the constructor makes no call."""
-
-    def __init__(
-        self, options: SourceOptions, columns: Sequence[tuple[str, str]], occurrences: Any | None = None
-    ) -> None:
-        self._options = options
-        self._columns = tuple(columns)
-        self._occurrences = occurrences
-        self._pushed: list[KeyBounds] | None = None
-        """Ranges of the filters that Spark leaves to this reader."""
-
-    def partitions(self) -> list[InputPartition]:
-        """One partition per split; runs on the driver's machine."""
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Check the options and the schema, and return the reader of a tunnel's changes."""
         try:
-            return self._copied_splits() if self._options.splits_directory else self._splits()
+            require(Ability.STREAM, pyspark.__version__)
+            options = StreamOptions.parse(self.options)
+            return _change_reader(options, StreamRows.of(schema, options.columns))
         except TunnelError as error:
             raise error.with_traceback(None) from None
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Arrow batches of one split, one per page; runs on an executor."""
-        if not isinstance(partition, SplitPartition):
-            return  # Spark's own, where there is no partition: no row fits the filters
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """Refuse: a frame of changes is written batch by batch."""
+        raise ConfigError(
+            "writeStream: format 'ots' has no sink of its own; use foreachBatch with df.write.format('ots')"
+        )
+
+    def writer(self, schema: StructType, overwrite: bool) -> TablestoreWriter:
+        """Check the frame beside the table and return the writer."""
         try:
-            client = self._options.client()
-            try:
-                yield from self._batches(client, partition)
-            finally:
-                client.close()
+            if overwrite:
+                raise ConfigError("mode: found overwrite, allowed is append: a put replaces the row of its key")
+            options = WriteOptions.parse(self.options)
+            writer = TablestoreWriter(options, _layout(options, schema))
+            writer.check()
+            return writer
         except TunnelError as error:
             raise error.with_traceback(None) from None
 
-    def _batches(self, client: SyncTableClient, partition: SplitPartition) -> Iterator[pa.RecordBatch]:
-        table, versions = self._options.table, partition.max_versions
-        start, end = partition.ranges[0]
-        if self._options.splits_directory:
-            yield from raw_batches(partition.value, pages_of_all_versions(client, table, start, end, versions))
-            return
-        # closed here: an error keeps the frames below, and the thread must not use a client that is closed
-        reading = reading_of(self._options, self._columns, start, versions)
-        with closing(read_ahead(reading.pages(client, partition.ranges))) as pages:
-            yield from paced(self._decoded(pages, partition), self._options.rows_per_second)
 
-    def _decoded(self, pages: Iterator[RangePage], partition: SplitPartition) -> Iterator[pa.RecordBatch]:
-        if self._options.raw:
-            yield from raw_batches(partition.value, pages)
-            return
-        observed = Observed(typed_batches(self._columns, pages, self._options.on_conflict))
-        yield from observed
-        seen = SplitSeen(observed.rows, frozenset(observed.columns))
-        report(self._occurrences, partition.scan, partition.value, seen)
-
-    def _splits(self) -> list[InputPartition]:
-        plan = plan_splits(self._options, self._columns, self._pushed)
-        return [SplitPartition(index, ranges, plan.max_versions, plan.scan) for index, ranges in plan.splits]
-
-    def _copied_splits(self) -> list[InputPartition]:
-        from ots_tunnel.spark.pending import read_pending
-
-        options = self._options
-        client = options.client()
-        try:
-            versions = client.describe_table(options.table).max_versions
-        finally:
-            client.close()
-        splits = read_pending(Path(options.splits_directory))
-        scan = Scan("", options.table, len(splits), ())
-        return [SplitPartition(split.index, [(split.start, split.end)], versions, scan) for split in splits]
+def _stream_schema(options: StreamOptions) -> StructType:
+    with closing(options.place.reachable_client()) as client:
+        key = key_columns(client.describe_table(options.place.table))
+    return StreamRows(key, options.columns).schema()
 
 
-class PushingReader(TablestoreReader):
-    """Takes filters. A class of its own, because PySpark refuses one with this method where its setting is off."""
+def _change_reader(options: StreamOptions, rows: StreamRows) -> DataSourceStreamReader:
+    # PySpark 4.1 has no module for what this one imports
+    from ots_tunnel.spark.stream.reader import ChangeReader
 
-    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
-        """Take the filters that ranges of keys express; return those that are left to Spark."""
-        try:
-            client = self._options.reachable_client()
-            try:
-                key = client.describe_table(self._options.table).primary_key
-            finally:
-                client.close()
-        except TunnelError as error:
-            raise error.with_traceback(None) from None
-        left, self._pushed = push(filters, key, [name for name, _ in self._columns])
-        return left
+    return ChangeReader(options, rows)
+
+
+def _options_of(given: Mapping[str, str]) -> SourceOptions:
+    options = SourceOptions.parse(given)
+    if options.push_filters:
+        require(Ability.PUSH_DOWN, pyspark.__version__)
+    return options
+
+
+def _layout(options: WriteOptions, schema: StructType) -> Layout:
+    with closing(options.place.reachable_client()) as client:
+        table = client.describe_table(options.place.table)
+    return layout_of(options, [(field.name, field.dataType.simpleString()) for field in schema.fields], table)
 
 
 def _struct(columns: Sequence[tuple[str, str]]) -> StructType:

@@ -30,6 +30,20 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamShards:
+    """Every shard that a stream keeps, in the service's order.
+
+    Args:
+        retention: seconds for which the stream keeps a record.
+        service_time: the service's clock at the answer, Unix seconds; None if unknown.
+    """
+
+    shards: tuple[Shard, ...]
+    retention: float
+    service_time: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class ShardPage:
     """Records of one shard in commit order.
 

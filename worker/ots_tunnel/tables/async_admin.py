@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Self
 
 from ots_tunnel.credentials import CredentialsProvider
@@ -28,6 +29,16 @@ class AsyncTableAdmin:
         """See `TableAdmin.describe`."""
         return await run_blocking(self.admin.describe, table)
 
+    @property
+    def endpoint(self) -> str:
+        """See `TableAdmin`."""
+        return self.admin.endpoint
+
+    @property
+    def instance(self) -> str:
+        """See `TableAdmin`."""
+        return self.admin.instance
+
     async def create(self, schema: TableSchema) -> None:
         """See `TableAdmin.create`."""
         await run_blocking(self.admin.create, schema)
@@ -43,6 +54,14 @@ class AsyncTableAdmin:
     async def is_empty(self, table: str, schema: TableSchema) -> bool:
         """See `TableAdmin.is_empty`."""
         return await run_blocking(self.admin.is_empty, table, schema)
+
+    async def answers(self, table: str, schema: TableSchema) -> bool:
+        """See `TableAdmin.answers`."""
+        return await run_blocking(self.admin.answers, table, schema)
+
+    async def create_by(self, send: Callable[[TableAdmin, TableSchema], bool], schema: TableSchema) -> bool:
+        """Let `send` create a table by one call in a thread; what it returns."""
+        return await run_blocking(send, self.admin, schema)
 
     async def close(self) -> None:
         """See `TableAdmin.close`."""

@@ -22,8 +22,9 @@ from ots_tunnel.errors import (
     TunnelError,
 )
 from ots_tunnel.protocol.service_codes import is_refusal
-from ots_tunnel.tables import TableAdmin, TableSchema, run_blocking
+from ots_tunnel.tables import AsyncTableAdmin, TableAdmin, TableSchema
 from ots_tunnel.tables.compatibility import Problem, check_destination, planned_schema
+from ots_tunnel.tables.interface import Place, Tables
 
 #: Seconds within which a new table must answer row calls; the service needs up to a minute (docs/data-plane.md 2.4).
 READY_DEADLINE = 120.0
@@ -88,8 +89,8 @@ class CreateCall:
 
 
 async def ensure_destination(
-    source: TableAdmin,
-    destination: TableAdmin,
+    source: TableAdmin | Tables,
+    destination: TableAdmin | Tables,
     source_table: str,
     destination_table: str,
     *,
@@ -100,6 +101,7 @@ async def ensure_destination(
     """Make sure that the destination exists, fits and answers; a second call changes nothing.
 
     The SDK's calls block, so they run in the pool of `run_blocking`; no thread is held while a new table gets ready.
+    A caller with another client for the looks passes `Tables`.
 
     Args:
         source: instance of the source.
@@ -116,34 +118,38 @@ async def ensure_destination(
         ServerUnavailable: the destination does not answer by the deadline.
         ServiceError, TransportError: as the service and the network report.
     """
-    result = await run_blocking(
-        _make, source, destination, source_table, destination_table, (call or CreateCall()) if create else None
-    )
+    looked = _tables(destination)
+    creating = (call or CreateCall()) if create else None
+    result = await _make(_tables(source), looked, source_table, destination_table, creating)
     until = time.monotonic() + deadline
-    while result.usable is not None and not await run_blocking(_answers, destination, result.usable):
+    while result.usable is not None and not await _answers(looked, result.usable):
         _check_deadline(result.usable, time.monotonic() >= until)
         await asyncio.sleep(READY_PAUSE)
     return result
 
 
-def _make(
-    source: TableAdmin, destination: TableAdmin, source_table: str, destination_table: str, call: CreateCall | None
+def _tables(found: TableAdmin | Tables) -> Tables:
+    return AsyncTableAdmin(found) if isinstance(found, TableAdmin) else found
+
+
+async def _make(
+    source: Tables, destination: Tables, source_table: str, destination_table: str, call: CreateCall | None
 ) -> DestinationResult:
     refuse_same_table(source, destination, source_table, destination_table)
-    wanted = source.describe(source_table)
+    wanted = await source.describe(source_table)
     if wanted is None:
         raise ObjectNotExist("OTSObjectNotExist", f"source table {source_table!r} does not exist", http_status=404)
-    found = destination.describe(destination_table)
+    found = await destination.describe(destination_table)
     created = False
     if found is None and call is not None:
-        created = call.send(destination, planned_schema(wanted, destination_table))
-        found = destination.describe(destination_table)
+        created = await destination.create_by(call.send, planned_schema(wanted, destination_table))
+        found = await destination.describe(destination_table)
     if found is None:
         return DestinationResult(created, None, (Problem("table", "no such table", f"table {destination_table!r}"),))
     return DestinationResult(created, found, check_destination(wanted, found))
 
 
-def refuse_same_table(source: TableAdmin, destination: TableAdmin, source_table: str, destination_table: str) -> None:
+def refuse_same_table(source: Place, destination: Place, source_table: str, destination_table: str) -> None:
     """Refuse a copy of a table into itself: it would follow its own writes without end (docs/architecture.md 4.4).
 
     Raises:
@@ -162,8 +168,8 @@ def _check_deadline(schema: TableSchema, late: bool) -> None:
         raise ServerUnavailable("OTSTableNotReady", f"table {schema.name!r} does not answer row calls yet")
 
 
-def _answers(destination: TableAdmin, schema: TableSchema) -> bool:
+async def _answers(destination: Tables, schema: TableSchema) -> bool:
     try:
-        return destination.answers(schema.name, schema)
+        return await destination.answers(schema.name, schema)
     except (ServerUnavailable, TransportError):
         return False

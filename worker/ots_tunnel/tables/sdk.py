@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import logging
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -37,6 +39,23 @@ def _quiet_import() -> Iterator[None]:
                 logger.setLevel(level)
 
 
+def _leave_numpy_out() -> None:
+    """Let flatbuffers do without numpy, which takes 25 MB, for a function that the SDK does not call.
+
+    flatbuffers imports it wherever it is installed, and the SDK imports flatbuffers, for a kind of tables that is not
+    used here. In a process that has imported either of them already nothing changes.
+    """
+    spec = importlib.util.find_spec("flatbuffers")
+    if spec is None or spec.loader is None or sys.modules.keys() & {"flatbuffers", "numpy"}:
+        return
+    # the package is there before its own first line, so that its part can be imported before it asks that
+    package = sys.modules["flatbuffers"] = importlib.util.module_from_spec(spec)
+    compat: Any = importlib.import_module("flatbuffers.compat")
+    compat.import_numpy = lambda: None
+    spec.loader.exec_module(package)
+
+
+_leave_numpy_out()
 with _quiet_import():
     import tablestore as sdk
     from tablestore.retry import DefaultRetryPolicy

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from typing import Protocol
 
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 
-#: Waits until there is room for an answer.
+#: Waits until there is room for an answer; `AT_ONCE` says that there is.
 BeforeAnswer = Callable[[], Awaitable[None]]
+
+
+class _AtOnce:
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+
+
+#: What is awaited where nothing has to be waited for: whoever knows it need not await it.
+AT_ONCE: Awaitable[None] = _AtOnce()
 
 
 class Transport(Protocol):

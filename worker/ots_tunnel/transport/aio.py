@@ -40,11 +40,12 @@ from urllib.parse import urlsplit
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
-from ots_tunnel.protocol.http.wire import encode_head
+from ots_tunnel.protocol.http.wire import ANSWER_LIMIT, encode_head
 from ots_tunnel.transport import BeforeAnswer
 from ots_tunnel.transport.attempt import Attempt, translate
 from ots_tunnel.transport.connecting import CONNECT_DEADLINE, lookup_threads, open_socket
-from ots_tunnel.transport.connection import Connection
+from ots_tunnel.transport.connection import READ_BYTES, Connection
+from ots_tunnel.transport.trust import system_trust
 
 #: Seconds, own choice: less than the idle timeout of common servers, so that no call uses a connection that is closing.
 KEEP_ALIVE = 15.0
@@ -56,21 +57,30 @@ class AioTransport:
     Args:
         endpoint: `http://host[:port]` or `https://...`, no path.
         max_connections: calls in progress at the same time; others wait. 0 means no limit.
+        answer_limit: most bytes of the body of an answer, by the path of its request.
     """
 
-    def __init__(self, endpoint: str, *, max_connections: int = 100) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        max_connections: int = 100,
+        answer_limit: Callable[[str], int] = lambda path: ANSWER_LIMIT,
+    ) -> None:
         self.endpoint = endpoint.rstrip("/")
         parts = urlsplit(self.endpoint)
         self._secure = parts.scheme == "https"
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if self._secure else 80)
         self._authority = parts.netloc.rpartition("@")[2]
+        self._answer_limit = answer_limit
         self._slots = asyncio.Semaphore(max_connections) if max_connections else None
         #: Sorted by last use; the last one is used next.
         self._idle: deque[Connection] = deque()
         self._busy: set[Connection] = set()
         self._trust: ssl.SSLContext | None = None
         self._lookups = lookup_threads(self._host)
+        self._small = memoryview(bytearray(READ_BYTES))
         self._closed = False
 
     def __repr__(self) -> str:
@@ -101,11 +111,10 @@ class AioTransport:
         deadline = asyncio.get_running_loop().time() + timeout
         try:
             async with asyncio.timeout_at(deadline) as limit:
-                admit = None if before_answer is None else partial(_admit, before_answer, limit)
                 if self._slots is None:
-                    return await self._exchange(head, request.body, attempt, deadline, admit)
+                    return await self._exchange(head, request, attempt, limit, before_answer)
                 async with self._slots:
-                    return await self._exchange(head, request.body, attempt, deadline, admit)
+                    return await self._exchange(head, request, attempt, limit, before_answer)
         except (TimeoutError, OSError, CodecError) as error:
             if error is attempt.refusal:
                 raise
@@ -120,19 +129,31 @@ class AioTransport:
         await asyncio.sleep(0)  # the loop closes the sockets in its next round
 
     async def _exchange(
-        self, head: bytes, body: bytes, attempt: Attempt, deadline: float, admit: BeforeAnswer | None
+        self,
+        head: bytes,
+        request: HttpRequest,
+        attempt: Attempt,
+        limit: asyncio.Timeout,
+        before_answer: BeforeAnswer | None,
     ) -> HttpResponse:
-        loop, connection = asyncio.get_running_loop(), self._kept() or await self._connect()
+        loop, deadline = asyncio.get_running_loop(), limit.when()
+        assert deadline is not None, "every request has a limit"
+        connection, most = self._kept() or await self._connect(), self._answer_limit(request.path)
 
         def ask() -> None:
             attempt.ask()
-            if attempt.before_send is not None:
-                connection.limit_sending(deadline - loop.time())
+            left = deadline - loop.time()
+            if left <= 0:
+                raise TimeoutError  # the process was stopped, or busy; the loop has not looked at its timers yet
+            connection.limit_sending(left)
 
         self._busy.add(connection)
         try:
+            if attempt.before_send is None:
+                attempt.ask()
+                return await connection.exchange(head, request.body, None, before_answer, limit, most)
             ask()
-            return await connection.exchange(head, body, ask if attempt.before_send is not None else None, admit)
+            return await connection.exchange(head, request.body, ask, before_answer, limit, most)
         finally:
             self._busy.discard(connection)
             self._give_back(connection)
@@ -151,11 +172,13 @@ class AioTransport:
         if self._closed:
             raise ConnectionAbortedError("closed on this side")
         if self._secure and self._trust is None:
-            self._trust = ssl.create_default_context()
+            self._trust = system_trust()
         async with asyncio.timeout(CONNECT_DEADLINE):
             sock = await open_socket(self._host, self._port, self._lookups)
             try:
-                lower, connection = await asyncio.get_running_loop().create_connection(Connection, sock=sock)
+                lower, connection = await asyncio.get_running_loop().create_connection(
+                    partial(Connection, self._small), sock=sock
+                )
             except BaseException:
                 sock.close()
                 raise
@@ -179,13 +202,3 @@ class AioTransport:
         self._idle.append(connection)
         while self._idle[0].used_at < connection.used_at - KEEP_ALIVE:
             self._idle.popleft().abort()
-
-
-async def _admit(before_answer: BeforeAnswer, limit: asyncio.Timeout) -> None:
-    """Await `before_answer` outside of the limit."""
-    loop, until = asyncio.get_running_loop(), limit.when()
-    assert until is not None, "every request has a limit"
-    left = until - loop.time()
-    limit.reschedule(None)
-    await before_answer()
-    limit.reschedule(loop.time() + left)

@@ -12,8 +12,8 @@ therefore sent so that permission is asked right before its last byte leaves, ho
 Giving a request up resets the connection, which discards what the kernel has not sent (`sending_limit`). The loop
 closes the socket in its next round; `closed` waits for that, before the error is raised.
 
-An answer can wait, too: when its first bytes have come, nothing more is taken from the kernel until the caller admits
-it. The kernel's buffer is small, so the peer keeps the rest.
+An answer can wait, too: when its first bytes have come, and the caller has no room for it (`AT_ONCE` says that it has),
+nothing more is taken from the kernel until the caller admits it. The kernel's buffer is small; the peer keeps the rest.
 
 Over TLS, bytes wait in two buffers, that of the TLS layer and that of the transport below; a `DrainTap` between them
 tells when the lower one is empty.
@@ -25,37 +25,53 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TypeVar
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol.http.message import HttpResponse
-from ots_tunnel.protocol.http.wire import AnswerReader
-from ots_tunnel.transport import BeforeAnswer
-from ots_tunnel.transport.sending_limit import discard_unsent, is_sent, lift_limit, limit_sending, pauses
+from ots_tunnel.protocol.http.wire import ANSWER_LIMIT, AnswerReader
+from ots_tunnel.transport import AT_ONCE, BeforeAnswer
+from ots_tunnel.transport.guarded_socket import GuardedSocket
+from ots_tunnel.transport.sending_limit import pauses
 
 #: Bytes of a body that the kernel takes at once on an idle connection: its first send buffer is larger on any Linux.
 SMALL_BODY = 32_768
-#: Bytes of one part of a larger body.
-PART_BYTES = 65_536
+#: Bytes of one part of a larger body: a request of 200 usual rows is one.
+PART_BYTES = 262_144
+#: Bytes that are read at once, unless they belong to a large body.
+READ_BYTES = 16_384
+
+T = TypeVar("T")
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """Writes a request and reads its answer; the caller sends the next request after that.
 
     `is_usable`: whether the connection can carry another request.
+
+    Args:
+        small: memory for what is read, unless it goes into the room of a large body. Connections of one loop share it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, small: memoryview) -> None:
+        self._small = small
+        #: Whether the loop reads into the room of a large body.
+        self._in_place = False
         #: The socket's transport, and the one that takes bytes: its own or that of TLS above it.
         self._lower: asyncio.Transport | None = None
         self._transport: asyncio.Transport | None = None
         self._reader: AnswerReader | None = None
-        self._answer: asyncio.Future[HttpResponse] | None = None
+        #: Ends with the answer, or with None where the answer has begun and waits for room; then another one follows.
+        self._answer: asyncio.Future[HttpResponse | None] | None = None
         self._room: asyncio.Future[None] | None = None
-        #: Ends when an answer that has to be admitted has begun.
-        self._begun: asyncio.Future[None] | None = None
+        #: Asked when an answer begins, before more of it is taken.
+        self._admit: BeforeAnswer | None = None
+        #: What an answer that has begun waits for, and the future of the answer.
+        self._held: tuple[Awaitable[None], asyncio.Future[HttpResponse | None]] | None = None
         self._all_sent = True
-        self._is_limited = False
+        #: The socket below; guards writes.
+        self._socket: GuardedSocket | None = None
         self.is_usable = False
         #: Time of its opening or of the last answer, by the loop's clock.
         self.used_at = 0.0
@@ -69,52 +85,67 @@ class Connection(asyncio.Protocol):
         body: bytes,
         ask: Callable[[], None] | None = None,
         admit: BeforeAnswer | None = None,
+        limit: asyncio.Timeout | None = None,
+        most: int = ANSWER_LIMIT,
     ) -> HttpResponse:
         """Send a request and return its answer.
 
         Args:
             ask: permission to write, which the caller has just got; asked again before the rest of a large body.
             admit: awaited when the answer has begun, before more of it is taken.
+            limit: stands still while `admit` is awaited.
+            most: most bytes of the answer's body.
 
         Raises:
             OSError: the connection broke. CodecError: the answer is malformed. Any error of `ask`.
         """
         assert self._transport is not None, "not connected"
+        assert self._socket is not None, "not connected"
         assert self.is_usable, "a request is under way"
         self.is_usable = False
-        self._reader = AnswerReader()
-        answer: asyncio.Future[HttpResponse] = asyncio.get_running_loop().create_future()
+        if ask is None:
+            self._socket.lift()
+        self._reader = AnswerReader(most)
+        answer: asyncio.Future[HttpResponse | None] = asyncio.get_running_loop().create_future()
         self._answer = answer
-        self._begun = None if admit is None else asyncio.get_running_loop().create_future()
+        self._admit = admit
         try:
             if ask is None or len(body) <= SMALL_BODY:
-                self._transport.writelines((head, body))
+                # From Python 3.12 on the loop writes an empty piece again and again.
+                self._transport.writelines((head, body) if body else (head,))
             else:
                 self._all_sent = False
-                self._transport.write(head)
-                await self._send_in_parts(memoryview(body), ask, answer)
-            if admit is not None:
-                await self._let_in(admit, answer)
-            return await answer
+                await self._send_in_parts(head, memoryview(body), ask, answer)
+            found = await answer
+            while found is None:
+                found = await self._let_in(limit)
+            return found
         except BaseException:
-            answer.cancel()  # no caller awaits it any more
+            for future in (answer, self._answer):
+                if future is not None:
+                    future.cancel()  # no caller awaits it any more
             raise
+        finally:
+            self._admit = None
+            if self._held is not None:
+                self._forget_admission()
 
     def limit_sending(self, seconds: float) -> None:
         """Let nothing of the present request leave after `seconds`, or after this process has ended."""
-        assert self._transport is not None, "not connected"
-        limit_sending(self._transport.get_extra_info("socket"), seconds)
-        self._is_limited = True
+        assert self._socket is not None, "not connected"
+        self._socket.limit(seconds)
 
     def abort(self) -> None:
         """Close at once; unsent bytes of a request are discarded, also those that the kernel holds."""
         self.is_usable = False
         self._reader = None
-        if self._transport is None or self._lower is None:
+        if self._transport is None or self._socket is None:
             return
-        if self._answer is not None:
-            with contextlib.suppress(OSError):  # it is closed already
-                discard_unsent(self._lower.get_extra_info("socket"))
+        with contextlib.suppress(OSError):  # it is closed already
+            if self._answer is not None:
+                self._socket.discard()
+            else:
+                self._socket.lift()
         self._transport.abort()
 
     async def closed(self) -> None:
@@ -135,6 +166,7 @@ class Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         transport.set_write_buffer_limits(high=0)  # `resume_writing` means: the buffer is empty
         self._lower = self._transport = transport
+        self._socket = GuardedSocket(transport.get_extra_info("socket"))
         self.is_usable = True
         self.used_at = asyncio.get_running_loop().time()
 
@@ -143,26 +175,30 @@ class Connection(asyncio.Protocol):
         if self._room is not None and not self._room.done():
             self._room.set_result(None)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Called by the loop, which reads into it."""
+        room = self._reader.room() if self._reader is not None else None
+        self._in_place = room is not None
+        return self._small if room is None else room
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Called by the loop."""
-        reader = self._reader
-        if reader is None:
+        if not self._in_place:
+            self.data_received(bytes(self._small[:nbytes]))
+        elif self._reader is not None:
+            self._read(self._reader.filled, nbytes)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes have come."""
+        if self._reader is None:
             self.abort()  # bytes without a request
-            return
-        try:
-            answer = reader.feed(data)
-        except CodecError as error:
-            self._fail(error)
-            return
-        if answer is not None:
-            self._succeed(answer, reuse=reader.may_reuse)
-        elif self._begun is not None and not self._begun.done():
-            assert self._transport is not None
-            self._transport.pause_reading()
-            self._begun.set_result(None)
+        else:
+            self._read(self._reader.feed, data)
 
     def eof_received(self) -> bool:
         """Called by the loop; the connection is closed then."""
+        if self._socket is not None and self._answer is None:
+            self._socket.lift()
         answer = self._reader.end() if self._reader is not None else None
         if answer is not None:
             self._succeed(answer, reuse=False)
@@ -173,32 +209,87 @@ class Connection(asyncio.Protocol):
         self.is_usable = False
         self._fail(exc if isinstance(exc, OSError) else ConnectionResetError("closed by the other side"))
 
-    async def _let_in(self, admit: BeforeAnswer, answer: asyncio.Future[HttpResponse]) -> None:
-        assert self._begun is not None
+    def _read(self, take: Callable[[T], HttpResponse | None], taken: T) -> None:
+        reader = self._reader
+        assert reader is not None
         assert self._transport is not None
-        await asyncio.wait((self._begun, answer), return_when=asyncio.FIRST_COMPLETED)
-        if not answer.done():  # otherwise it broke, or came as a whole with its first bytes
-            await admit()
+        try:
+            answer = take(taken)
+        except CodecError as error:
+            self._fail(error)
+            return
+        if answer is not None:
+            self._succeed(answer, reuse=reader.may_reuse)
+        elif self._admit is not None:
+            admission, self._admit = self._admit(), None
+            if admission is not AT_ONCE:
+                self._hold_back(admission)
+
+    def _hold_back(self, admission: Awaitable[None]) -> None:
+        assert self._transport is not None
+        self._transport.pause_reading()
+        begun, answer = self._answer, asyncio.get_running_loop().create_future()
+        self._answer, self._held = answer, (admission, answer)
+        if begun is not None and not begun.done():
+            begun.set_result(None)
+
+    def _forget_admission(self) -> None:
+        assert self._held is not None
+        (admission, _), self._held = self._held, None
+        if isinstance(admission, Coroutine):
+            admission.close()
+
+    async def _let_in(self, limit: asyncio.Timeout | None) -> HttpResponse | None:
+        assert self._held is not None
+        assert self._transport is not None
+        admission, answer = self._held
+        if answer.done():
+            self._forget_admission()  # it broke meanwhile
+        else:
+            self._held = None
+            admitted = admitted_or_done(admission, answer)
+            await (admitted if limit is None else outside(limit, admitted))
             self._transport.resume_reading()
+        return await answer
 
     async def _send_in_parts(
-        self, body: memoryview, ask: Callable[[], None], answer: asyncio.Future[HttpResponse]
+        self, head: bytes, body: memoryview, ask: Callable[[], None], answer: asyncio.Future[HttpResponse | None]
     ) -> None:
         assert self._transport is not None
+        assert self._socket is not None
         last = len(body) - 1
         for start in range(0, last, PART_BYTES):
-            self._transport.write(body[start : min(start + PART_BYTES, last)])
+            part = body[start : min(start + PART_BYTES, last)]
+            if start:
+                self._transport.write(part)
+            else:
+                self._begin(head, part)
             if self._unsent():
                 await self._until_empty(answer)
                 if answer.done():
                     return  # lost, or answered early
                 ask()
-        await self._until_sent(answer)
+        if not self._socket.is_sent():
+            await self._until_sent(answer)
         if answer.done():
             return
         ask()
         self._transport.write(body[last:])
         self._all_sent = True
+
+    def _begin(self, head: bytes, part: memoryview) -> None:
+        """Write a head, and the body's first part, in one packet: a head of its own would wake the peer.
+
+        Python 3.11 joins what `writelines` gets, which copies nearly the whole request.
+        """
+        assert self._transport is not None
+        assert self._socket is not None
+        is_plain = self._transport is self._lower and not self._transport.is_closing()
+        taken = self._socket.take(head, part) if is_plain else 0
+        if taken < len(head):
+            self._transport.writelines((head[taken:], part))
+        elif taken < len(head) + len(part):
+            self._transport.write(part[taken - len(head) :])
 
     def _unsent(self) -> int:
         """Bytes that wait in this process."""
@@ -207,22 +298,22 @@ class Connection(asyncio.Protocol):
         above = self._transport.get_write_buffer_size() if self._transport is not self._lower else 0
         return above + self._lower.get_write_buffer_size()
 
-    async def _until_empty(self, answer: asyncio.Future[HttpResponse]) -> None:
+    async def _until_empty(self, answer: asyncio.Future[HttpResponse | None]) -> None:
         while self._unsent() and not answer.done():
             self._room = asyncio.get_running_loop().create_future()
             await asyncio.wait((self._room, answer), return_when=asyncio.FIRST_COMPLETED)
 
-    async def _until_sent(self, answer: asyncio.Future[HttpResponse]) -> None:
-        assert self._lower is not None
+    async def _until_sent(self, answer: asyncio.Future[HttpResponse | None]) -> None:
+        assert self._socket is not None
         for pause in pauses():
-            if answer.done() or is_sent(self._lower.get_extra_info("socket")):
-                return
             await asyncio.sleep(pause)
+            if answer.done() or self._socket.is_sent():
+                return
 
     def _succeed(self, answer: HttpResponse, *, reuse: bool) -> None:
-        # An answer before the whole request is sent leaves the connection in an unknown state.
-        if self._all_sent and not self._unsent():
-            self._lift_limit()
+        # An answer before the whole request has arrived leaves the connection in an unknown state.
+        assert self._socket is not None
+        if self._all_sent and not self._unsent() and not self._socket.may_send_again():
             future, self._answer = self._answer, None
         else:
             reuse, future = False, self._answer
@@ -243,10 +334,26 @@ class Connection(asyncio.Protocol):
         if future is not None and not future.done():
             future.set_exception(error)
 
-    def _lift_limit(self) -> None:
-        if self._is_limited and self._lower is not None:
-            lift_limit(self._lower.get_extra_info("socket"))
-            self._is_limited = False
+
+async def admitted_or_done(admission: Awaitable[None], answer: asyncio.Future[HttpResponse | None]) -> None:
+    """Await an admission, but no longer than its answer can come: the connection may be closed meanwhile."""
+    waiting = asyncio.ensure_future(admission)
+    try:
+        await asyncio.wait((waiting, answer), return_when=asyncio.FIRST_COMPLETED)
+        if waiting.done():
+            await waiting  # for its error
+    finally:
+        waiting.cancel()
+
+
+async def outside(limit: asyncio.Timeout, waiting: Awaitable[None]) -> None:
+    """Await something whose time does not count."""
+    loop, until = asyncio.get_running_loop(), limit.when()
+    assert until is not None, "every request has a limit"
+    left = until - loop.time()
+    limit.reschedule(None)
+    await waiting
+    limit.reschedule(loop.time() + left)
 
 
 class DrainTap(asyncio.BufferedProtocol):

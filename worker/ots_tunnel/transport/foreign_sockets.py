@@ -15,7 +15,7 @@ import socket
 from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 
-from ots_tunnel.transport.sending_limit import limit_sending
+from ots_tunnel.transport.sending_limit import discard_unsent, limit_ms, limit_sending
 
 #: Seconds between two looks while a write is under way.
 LOOK_EVERY = 0.1
@@ -70,5 +70,9 @@ def _limit_if_peer(descriptor: int, ports: Collection[int], seconds: float) -> b
         is_tcp = sock.family in (socket.AF_INET, socket.AF_INET6) and sock.type == socket.SOCK_STREAM
         if not is_tcp or sock.getpeername()[1] not in ports:
             return False
-        limit_sending(sock, seconds)
+        # A limit is never made longer: this package's own connections to the same port keep theirs (`guarded_socket`).
+        if 0 < sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) <= limit_ms(seconds):
+            discard_unsent(sock)
+        else:
+            limit_sending(sock, seconds)
         return True

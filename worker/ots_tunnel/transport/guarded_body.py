@@ -15,8 +15,11 @@ from typing import Any
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
 
-from ots_tunnel.transport.connection import PART_BYTES, SMALL_BODY
+from ots_tunnel.transport.connection import SMALL_BODY
 from ots_tunnel.transport.sending_limit import discard_unsent, is_sent, lift_limit, limit_sending, pauses
+
+#: Bytes of one part of a larger body: over TLS they may all wait below aiohttp.
+PART_BYTES = 65_536
 
 
 class GuardedBody(Payload):

@@ -50,7 +50,12 @@ class PolledSocket(OptionSocket, Protocol):
 def limit_sending(sock: OptionSocket, seconds: float) -> None:
     """Let the kernel send for `seconds` at most, and nothing after the socket is closed."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, max(1, int(seconds * KERNEL_SHARE * 1000)))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit_ms(seconds))
+
+
+def limit_ms(seconds: float) -> int:
+    """The kernel's limit, milliseconds, for a write that has `seconds`."""
+    return max(1, int(seconds * KERNEL_SHARE * 1000))
 
 
 def lift_limit(sock: OptionSocket) -> None:
@@ -65,7 +70,7 @@ def discard_unsent(sock: OptionSocket) -> None:
 
 
 def is_sent(sock: PolledSocket, seconds: float = 0.0) -> bool:
-    """Whether the kernel has sent all that it was given, and sends one more byte at once; or the connection broke.
+    """Whether the kernel has sent all that it was given, and takes one more byte at once; or the connection broke.
 
     Sent bytes are in the peer's window: nothing that the peer reads or does not read holds them back any more.
 

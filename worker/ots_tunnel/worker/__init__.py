@@ -1,6 +1,7 @@
 """The worker: one process that consumes one tunnel into one sink.
 
     worker     the process: connects, runs one session after another, drains
+    run        what every run of a worker has: sink, status, the orders to stop; also that of a worker of shards
     start      the steps before a session: preflight, opening the sink, Connect
     session/   one connected client: heartbeats, the channels they bring and take away, whether the tunnel is complete
     channel/   one channel: the decisions of its state machine carried out, the way of its records

@@ -46,11 +46,21 @@ def figures(world: World, lag: Lag | None, wanted: int, scaled: float | None) ->
         unsettled=_pods_change(world, wanted - missing) or _channels_move(world, found, scaled),
         missing=missing,
         slowest="" if lag is None else _slowest(lag),
-        rows=sum(channel.rows for channel in found.channels),
+        rows=_rows(world, found),
         retention=_retention(world),
         is_over=end_has_passed(world),
         peeked=peeked(world),
     )
+
+
+def _rows(world: World, found: TunnelDescription) -> int | None:
+    """Rows counted so far, whose standing still means that nothing is read; None is unknown."""
+    if world.resource.spec.source.stream is None:
+        return sum(channel.rows for channel in found.channels)
+    # no call tells how many rows of a shard were read
+    reports = [pod.report for pod in world.pods if pod.is_alive]
+    counts = [None if report is None else sum(channel.rows for channel in report.channels) for report in reports]
+    return None if None in counts else sum(count for count in counts if count is not None)
 
 
 def _retention(world: World) -> float | None:
@@ -118,12 +128,12 @@ def _channels_move(world: World, found: TunnelDescription, scaled: float | None)
     """Which channels are on their way to another worker; empty where none is."""
     moving = [channel for channel in consumable(found) if _is_moving(channel)]
     if moving or orphaned(found, world.pods, names.client_tag_prefix(world.resource.uid)):
-        return "channels are moving to another worker"
+        return f"{world.resource.spec.source.part}s are moving to another worker"
     patience = PATIENCE_HEARTBEATS * world.resource.spec.worker_settings.heartbeat_interval_seconds
     is_recent = scaled is not None and 0 <= world.now - scaled < patience
     without = sum(pod.ready and not _holds(pod) for pod in world.pods)
     if is_recent and without and len(consumable(found)) >= len(world.pods):
-        return "a worker waits for its first channel"
+        return f"a worker waits for its first {world.resource.spec.source.part}"
     return ""
 
 

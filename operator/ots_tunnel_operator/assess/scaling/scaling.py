@@ -184,7 +184,8 @@ def _decide(world: World, lag: Lag | None, history: History, record: Record) -> 
     spec = world.resource.spec
     settings = spec.autoscaling or Autoscaling()
     found = figures(world, lag, record.desired, record.scaled)
-    return decide(settings.policy(spec.worker_settings.heartbeat_interval_seconds), record, found, history), found
+    policy = settings.policy(spec.worker_settings.heartbeat_interval_seconds, spec.sink.holds_seconds)
+    return decide(policy, record, found, history), found
 
 
 def _document(wanted: int, recommended: int | None, channels: int | None, limit: Limit) -> dict[str, Any]:

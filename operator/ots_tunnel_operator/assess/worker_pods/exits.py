@@ -8,10 +8,13 @@ One row for each exit code of `ots_tunnel.console.exit_codes` that names a cause
     4     SinkDenied                keys, rights or the place are corrected; the sink's own code tells
           SinkRejected             never by itself: the next worker reads the same records
     10    WorkersFailing             the operator's own look says whether the tunnel is gone
-    11    WorkersFailing             the same of the table
+    11    WorkersFailing             the same of the table; a table of leases that was deleted the next worker creates
     12    AuthFailed, AccessDenied   the keys or their rights are corrected
     13    TunnelExpired              never: the changes are gone
     14    (PossibleGap)              `assess.gaps` reads it from the same message
+    15    WorkersFailing             the operator's own look says whether the stream is off
+    16    WorkersFailing             the same of a stream that was switched on again
+    17    LeaseTableUnusable         the table of leases is another one, or nothing else writes to it
     126 to 128  ContainerConfigError the image has the worker's command
 
 Code 0 is a drain. Every other code, such as 5 and those of signals, may be over with the next start, so that only
@@ -21,9 +24,10 @@ container: then the code proves nothing that would stop the workers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ots_tunnel.errors import AuthFailed, TunnelExpired
+from ots_tunnel.errors import AuthFailed, LeaseTableNotFound, TunnelExpired
 from ots_tunnel_operator.assess.worker_pods.sink_codes import refuses_records
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -78,6 +82,25 @@ _SINK_REJECTED = Meaning(
     is_final=True,
 )
 _NOT_FOUND = Meaning(Reason.WORKERS_FAILING, f"the operator looks for it, too; {_AGAIN}")
+_NO_STREAM = Meaning(
+    Reason.WORKERS_FAILING,
+    f"switch the stream of the source table on, with a retention of 1 to 168 hours; {_AGAIN}",
+)
+_STREAM_REPLACED = Meaning(
+    Reason.WORKERS_FAILING,
+    f"the operator looks at the stream, too, and stops the workers; {_AGAIN}",
+)
+_WRONG_LEASE_TABLE = Meaning(
+    Reason.LEASE_TABLE_UNUSABLE,
+    "remove the rows that it names, or let the table keep its rows for good (time to live -1); where the table itself "
+    f"does not fit, create another object with another spec.source.stream.leaseTable, which is immutable; {_AGAIN}",
+    ("TunnelReady",),
+)
+_LEASE_TABLE_GONE = Meaning(
+    Reason.WORKERS_FAILING,
+    "with the table of leases every checkpoint is gone: the next worker creates it, and begins at "
+    f"spec.source.stream.startFrom, so that what the stream keeps from then on comes again; {_AGAIN}",
+)
 _AUTH_FAILED = Meaning(
     Reason.AUTH_FAILED,
     f"correct the AccessKey in the Secret of spec.source.credentials; {_AGAIN}",
@@ -98,26 +121,32 @@ _CANNOT_START = Meaning(
     Reason.CONTAINER_CONFIG_ERROR,
     "name an image of this release in spec.workers.image, or correct command and mounts in spec.workers.podTemplate",
 )
+#: Codes with one meaning, whatever the message.
+_ALWAYS: Mapping[int, Meaning] = {
+    2: _MISCONFIGURED,
+    3: _SERVICE_REFUSED,
+    10: _NOT_FOUND,
+    11: _NOT_FOUND,
+    15: _NO_STREAM,
+    16: _STREAM_REPLACED,
+    17: _WRONG_LEASE_TABLE,
+}
 
 
 def meaning(end: ContainerEnd) -> Meaning | None:
     """What an end means; None where the next start may help."""
     match end.code:
-        case 2:
-            return _MISCONFIGURED
-        case 3:
-            return _SERVICE_REFUSED
         case 4:
             return _SINK_REJECTED if refuses_records(end.message) else _SINK_DENIED
-        case 10 | 11:
-            return _NOT_FOUND
+        case 11 if end.message.startswith(LeaseTableNotFound.__name__):
+            return _LEASE_TABLE_GONE
         case 12:
             return _AUTH_FAILED if end.message.startswith(AuthFailed.__name__) else _ACCESS_DENIED
         case 13 if end.message.startswith(TunnelExpired.__name__):
             return _EXPIRED
         case code if code in _NO_COMMAND:
             return _CANNOT_START
-    return None
+    return _ALWAYS.get(end.code)
 
 
 def end_problem(pod: Pod, end: ContainerEnd, found: Meaning, of: Resource) -> Problem:

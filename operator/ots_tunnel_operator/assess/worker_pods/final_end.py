@@ -13,8 +13,8 @@ it go. What a person may change is the attempt:
 The verdict stands while the attempt is the recorded one. It is no lasting state of the service, so no look refutes it.
 
 An end counts if it belongs to the present attempt: the operator has acted on this generation before, the controller of
-the Deployment has seen what was applied then, and the pod has the template of the youngest one. Pods that are leaving
-and those of a former object of this name tell nothing, nor does a worker that runs again.
+the Deployment has seen what was applied then, and the pod has the present template (`present_template`). Pods that are
+leaving and those of a former object of this name tell nothing, nor does a worker that runs again.
 
 Example: a row is too large for the destination. The worker ends with code 4 at 12:00:00; at 12:00:01 the operator sets
 the Deployment to 0, and the object is Stalled with SinkRejected. At 12:10 a user sets onPermanentError to DeadLetter:
@@ -30,6 +30,7 @@ from typing import Any
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.worker_pods.exits import end_problem, is_overcome, meaning
+from ots_tunnel_operator.assess.worker_pods.present_template import of_present_template
 from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.world.pod import Pod
 from ots_tunnel_operator.world.world import World
@@ -59,8 +60,7 @@ def _of_this_attempt(world: World) -> list[Pod]:
     if found is None or not _is_seen(found) or resource.status.get("observedGeneration") != resource.generation:
         return []
     alive = [pod for pod in world.pods if not pod.deleting and _is_own(pod, resource.created)]
-    youngest = max(alive, key=lambda pod: (pod.created, pod.name), default=None)
-    return [pod for pod in alive if youngest is not None and pod.template == youngest.template]
+    return of_present_template(alive, found)
 
 
 def _is_seen(deployment: Mapping[str, Any]) -> bool:

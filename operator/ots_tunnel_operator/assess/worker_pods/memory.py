@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from ots_tunnel_operator import names
+from ots_tunnel_operator.api.engine import Workers
+from ots_tunnel_operator.memory_limit import sets_memory_limit
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world.pod import Pod
 
@@ -13,11 +15,12 @@ OOM = "OOMKilled"
 _QUANTITY = re.compile(r"(\d+)([A-Za-z]*)")
 
 
-def out_of_memory(pod: Pod, budget_bytes: int) -> Problem:
+def out_of_memory(pod: Pod, workers: Workers) -> Problem:
     """The problem of a pod whose worker was killed at its memory limit.
 
     Args:
-        budget_bytes: spec.workers.memoryBudgetBytes.
+        workers: spec.workers; a limit that its template does not set follows from its budget, so that a lower budget
+            would lower both.
     """
     limit = pod.container.memory_limit
     field = f"resources.limits.memory of container {names.WORKER_CONTAINER!r} in spec.workers.podTemplate"
@@ -27,10 +30,9 @@ def out_of_memory(pod: Pod, budget_bytes: int) -> Problem:
         )
     else:
         found = f"was killed because its node was out of memory, and has no limit of its own: set {field}"
-    return Problem(
-        Reason.OOM_KILLED,
-        f"pod {pod.name}: its worker {found}, or spec.workers.memoryBudgetBytes to less than {budget_bytes}",
-    )
+    budget = f", or spec.workers.memoryBudgetBytes to less than {workers.memory_budget_bytes}"
+    less = budget if sets_memory_limit(workers.pod_template) else ""
+    return Problem(Reason.OOM_KILLED, f"pod {pod.name}: its worker {found}{less}")
 
 
 def more(limit: str) -> str:

@@ -13,8 +13,7 @@ from ots_tunnel_operator.world.world import World
 def find_changed_place(world: World) -> Problem | None:
     """The problem of another volume behind `files.url`, or of another store; None where nothing was written yet.
 
-    The workers' Deployment has the place that it was applied with; where it was deleted, their ConfigMap has it.
-    Workers that run keep it.
+    Workers that run keep theirs.
     """
     before, wanted = former_place(world), files_place(world.resource.object)
     files = world.resource.spec.sink.files
@@ -37,13 +36,22 @@ def former_place(world: World) -> str:
     Empty where the spec has the same one, where it has none, and where none was recorded.
     """
     resource = world.resource
-    found = world.deployment or world.child("ConfigMap", names.config_name(resource.name))
-    if found is None or resource.spec.sink.files is None:
+    if resource.spec.sink.files is None:
         return ""
-    before = str((found["metadata"].get("annotations") or {}).get(names.ANNOTATION_FILES_PLACE) or "")
-    wanted = files_place(resource.object)
+    before, wanted = recorded_place(world), files_place(resource.object)
     accepted = resource.object.metadata.annotations.get(names.ANNOTATION_ACCEPT_PLACE)
     return "" if not wanted or wanted in (before, accepted) else before
+
+
+def recorded_place(world: World) -> str:
+    """The place that the workers were applied with last; empty where none was recorded.
+
+    Their Deployment has it; where that was deleted their ConfigMap, and where both were the status.
+    """
+    found = world.deployment or world.child("ConfigMap", names.config_name(world.resource.name))
+    if found is None:
+        return str(world.resource.status.get("filesPlace") or "")
+    return str((found["metadata"].get("annotations") or {}).get(names.ANNOTATION_FILES_PLACE) or "")
 
 
 def awaits_movement(world: World) -> bool:

@@ -83,7 +83,7 @@ def _lacks_memory(pod: Pod, world: World) -> Problem | None:
     end = pod.container.end
     if end is None or end.reason != OOM or is_overcome(pod, world.now, MEMORY_SECONDS):
         return None
-    return out_of_memory(pod, world.resource.spec.worker_settings.memory_budget_bytes)
+    return out_of_memory(pod, world.resource.spec.worker_settings)
 
 
 def _named_a_cause(pod: Pod, world: World) -> Problem | None:
@@ -123,9 +123,9 @@ def _lacks_a_volume(pod: Pod, world: World) -> Problem | None:
     return Problem(
         Reason.CONTAINER_CONFIG_ERROR,
         f"pod {pod.name}: its node has had it for {MOUNT_SECONDS / 60:.0f} minutes, but has begun none of its "
-        f"containers: its network is not there, its image is still being fetched{needs}: `kubectl -n "
-        f"{world.resource.namespace} describe pod {pod.name}` has the node's words: create what is missing, or correct "
-        f"spec.workers.podTemplate",
+        f"containers: its network is not there, a volume is not attached yet, its image is still being fetched{needs}: "
+        f"`kubectl -n {world.resource.namespace} describe pod {pod.name}` has the node's words: create what is "
+        f"missing, or correct spec.workers.podTemplate",
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from ots_tunnel_operator import names
 from ots_tunnel_operator.plugin.events.belonging import Event, own_events
 from ots_tunnel_operator.plugin.events.folding import Told, folded
+from ots_tunnel_operator.plugin.flags import with_flags
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.text.screen import Screen
 from ots_tunnel_operator.plugin.text.spans import of, words
@@ -27,22 +29,25 @@ _CHILDREN: Mapping[str, str] = {
 }
 
 
-def events_lines(ott: Ott, events: Iterable[Event], screen: Screen, now: float) -> list[str]:
+def events_lines(
+    ott: Ott, events: Iterable[Event], screen: Screen, now: float, *, flags: Sequence[str] = ()
+) -> list[str]:
     """A headline, a line for each event, and what to do about warnings that still hold.
 
     Args:
         events: of the object's namespace.
+        flags: kubectl's own, for the commands that are shown.
     """
     found = folded(own_events(ott, events))
-    lines = screen.sentences(_headline(ott, found), indent="")
+    lines = screen.sentences(with_flags(_headline(ott, found), flags), indent="")
     if found:
         lines.append("")
     width = max((len(_ago(told, now)) for told in found), default=0)
     for told in found:
         first = f"{_ago(told, now).rjust(width)}  "
-        shown = screen.sentences(_sentence(told, now), indent=" " * len(first), first=first)
+        shown = screen.sentences(with_flags(_sentence(told, now), flags), indent=" " * len(first), first=first)
         lines += [screen.paint(line, "warn" if told.is_warning else "") for line in shown]
-    return lines + _ways_out(ott, found, screen, now)
+    return lines + _ways_out(ott, found, screen, now, flags)
 
 
 def _headline(ott: Ott, found: Sequence[Told]) -> str:
@@ -75,7 +80,7 @@ def _sentence(told: Told, now: float) -> str:
     return f"{text}: {told.text}" if told.message else text
 
 
-def _ways_out(ott: Ott, found: Sequence[Told], screen: Screen, now: float) -> list[str]:
+def _ways_out(ott: Ott, found: Sequence[Told], screen: Screen, now: float, flags: Sequence[str]) -> list[str]:
     lines: list[str] = []
     said: set[str] = set()
     for told in reversed(found):
@@ -86,9 +91,9 @@ def _ways_out(ott: Ott, found: Sequence[Told], screen: Screen, now: float) -> li
         if steps:
             lines += ["", screen.paint(f"About {told.reason}", "dim")]
         for step in steps:
-            lines += screen.sentences(step.text)
+            lines += screen.sentences(with_flags(step.text, flags))
             # a command is never broken, so that it can be copied
-            lines += [f"    {screen.paint(command, 'bold')}" for command in step.commands]
+            lines += [f"    {screen.paint(with_flags(command, flags), 'bold')}" for command in step.commands]
     return lines
 
 
@@ -111,5 +116,6 @@ def _holds(ott: Ott, reason: str) -> bool:
 def _look(ott: Ott, told: Told) -> str:
     """The command that shows more about a child's warning."""
     if told.reason in ("BackOff", "Unhealthy"):
-        return commands.logs(ott, "snapshot" if any("-snapshot-" in name for name in told.objects) else "worker")
+        copies = any(name.startswith(f"{names.snapshot_name(ott.name)}-") for name in told.objects)
+        return commands.logs(ott, "snapshot" if copies else "worker")
     return commands.kubectl(ott, f"describe {told.kind.lower()} {max(told.objects)}")

@@ -1,5 +1,5 @@
-"""What to do about an object that is late: more workers, or what else limits them, from the figures of its status.
-Pure."""
+"""What to do about an object that is late: let it run where nothing does, more workers, or what else limits them, from
+the figures of its status. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,20 @@ BUSY = 80
 
 
 def capacity(ott: Ott) -> list[Step]:
-    """Steps about its workers: as many again, at most one for each open channel."""
+    """Steps about what consumes: that there is something, then workers: as many again, at most one for each open
+    channel."""
+    if ott.is_suspended:
+        text = "Resume it: changes only wait while it is paused, however many workers it wants:"
+        return [Step(text, (commands.own(ott, "resume"),))]
+    if ott.is_copied_by_spark:
+        text = "Give the copy by Spark more executors (spec.spark.executor.instances), or see that the sink takes more:"
+        return [Step(text, (commands.edit(ott),))]
+    if not ott.wanted_workers:
+        return [Step("Give it workers, because it has none:", (commands.scale(ott, 1),))]
     opened, wanted = ott.number("channels", "open"), ott.wanted_workers
-    look = Step("See which channels are late, and whose:", (commands.own(ott, "channels"),))
+    look = Step(f"See which {ott.part}s are late, and whose:", (commands.own(ott, "channels"),))
     if opened and wanted >= opened:
-        shared = f"{of(wanted, 'worker')} for {of(opened, 'channel')}"
+        shared = f"{of(wanted, 'worker')} for {of(opened, ott.part)}"
         text = (
             f"More workers cannot help, there are {shared}: split the table's partitions, or see what slows the sink:"
         )
@@ -30,10 +39,10 @@ def capacity(ott: Ott) -> list[Step]:
             f"{_sink(ott)}: raise spec.autoscaling.maxReplicas where that is too few:"
         )
         return [Step(text, (commands.edit(ott),)), look]
-    more = 2 * max(wanted, 1)
+    more = 2 * wanted
     if opened:
         more = min(opened, more)
-        text = f"Add workers, because {wanted} share {of(opened, 'channel')}{_sink(ott)}:"
+        text = f"Add workers, because {wanted} share {of(opened, ott.part)}{_sink(ott)}:"
     else:
         text = f"Add workers to the {wanted}{_sink(ott)}:"
     return [Step(text, (commands.scale(ott, more),)), look]

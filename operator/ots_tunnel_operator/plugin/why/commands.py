@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import floor
+from typing import Any
+
 from ots_tunnel_operator.plugin.ott import Ott
+from ots_tunnel_operator.times import parse_time, timestamp
 
 
 def own(ott: Ott, command: str) -> str:
@@ -51,12 +56,33 @@ def service(ott: Ott, command: str) -> str:
 
 
 def create_tunnel(ott: Ott) -> str:
-    """Create the tunnel that the object is to use."""
-    kind = ((ott.spec.get("source") or {}).get("tunnel") or {}).get("type")
-    return service(ott, f"tunnel create {_tunnel(ott)} --type {kind}")
+    """Create the tunnel that the object is to use: as the operator would, but for an end, which a tunnel may lack."""
+    tunnel = (ott.spec.get("source") or {}).get("tunnel") or {}
+    # of a tunnel for existing rows that Spark copies only the changes are left
+    kind = "Stream" if ott.uses_spark else tunnel.get("type")
+    return service(ott, f"tunnel create {_tunnel(ott)} --type {kind}{_start(tunnel.get('stream') or {})}")
+
+
+def _start(stream: Mapping[str, Any]) -> str:
+    """Options for the start of a stream; a fraction of a second is cut off, so that no change is left out."""
+    if stream.get("startFrom") == "Earliest":
+        return " --earliest"
+    start = parse_time(stream.get("startTime"))
+    return "" if start is None else f" --start-time {timestamp(floor(start))}"
 
 
 def _tunnel(ott: Ott) -> str:
     """Table and name of the tunnel, as arguments."""
     source = ott.spec.get("source") or {}
     return f"{source.get('table')} {(source.get('tunnel') or {}).get('name')}"
+
+
+def leases(ott: Ott) -> str:
+    """Show who reads which shard of a stream, how far, and how late."""
+    source = ott.spec.get("source") or {}
+    return service(ott, f"stream leases {source.get('table')} {ott.leases or 'LEASES'}")
+
+
+def delete(ott: Ott) -> str:
+    """Delete the object."""
+    return kubectl(ott, f"delete ott {ott.name}")

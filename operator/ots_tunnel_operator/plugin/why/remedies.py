@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ots_tunnel_operator.memory_limit import sets_memory_limit
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.text.spans import of
 from ots_tunnel_operator.plugin.why import commands
@@ -18,14 +19,27 @@ from ots_tunnel_operator.reset.way_out import Way
 Remedy = Callable[[Ott], list[Step]]
 
 _START_OVER = "tart over; the reset first says what it writes and loses, and asks:"
-_AFRESH = "tart over: empty the destination, and delete the tunnel; the operator creates another one:"
+_AFRESH = (
+    "tart over: empty the destination, and, if nothing else uses the tunnel, delete it; the operator creates another:"
+)
 #: Default of workers.memoryBudgetBytes, which the API server fills in only where the object has the section.
 _BUDGET_BYTES = 268_435_456
-_CRD = ("kubectl apply --server-side -f crds/",)
+#: The least one that the API server accepts.
+_LEAST_BUDGET_BYTES = 16_777_216
+_CRD = ("kubectl apply --server-side --force-conflicts -f crds/",)
+#: Sets the keys that are given and leaves the others, which may be read by something else.
+_WRITE_KEYS = (
+    " --dry-run=client -o yaml | kubectl apply --server-side --force-conflicts --field-manager=kubectl-ott -f -"
+)
 _OPERATOR = "-l app.kubernetes.io/name=ots-tunnel-operator"
 
 
 def _start_over(ott: Ott, first: str = "S", found: Found = Found.RECORDED) -> Step:
+    if ott.leases:
+        text = (
+            "tart over: delete the object, and apply it again with another table of leases, which begins at startFrom:"
+        )
+        return Step(first + text, (commands.delete(ott),))
     source: Mapping[str, Any] = ott.spec.get("source") or {}
     tunnel: Mapping[str, Any] = source.get("tunnel") or {}
     way = Way(
@@ -89,8 +103,7 @@ def _fixed(text: str, fixed: tuple[str, ...]) -> Remedy:
 
 def _not_progressing(ott: Ott) -> list[Step]:
     """A worker stands still, or the copy by Spark, during which there is no worker."""
-    snapshot = ott.status.get("snapshot")
-    if snapshot and snapshot.get("state") != "Completed":
+    if ott.is_copied_by_spark:
         text = "See whether the pods of the copy start, and what they log; delete one whose node is lost:"
         return [Step(text, (commands.events(ott), commands.logs(ott, "snapshot")))]
     text = "Check that the worker of the message reaches source and sink. Its log:"
@@ -111,21 +124,59 @@ def _wait(ott: Ott) -> list[Step]:
 
 def _possible_gap(ott: Ott) -> list[Step]:
     text = "Go on without the changes that status.possibleGaps lists, and set it back to Stop once the workers run:"
-    patch = '{"spec":{"source":{"tunnel":{"onPossibleGap":"Continue"}}}}'
+    member = "stream" if ott.leases else "tunnel"
+    patch = f'{{"spec":{{"source":{{"{member}":{{"onPossibleGap":"Continue"}}}}}}}}'
     return [Step(text, (commands.merge(ott, patch),)), _start_over(ott, "Or s")]
 
 
+def _no_stream(ott: Ott) -> list[Step]:
+    """The stream is off; what a recorded one had not delivered is lost."""
+    on = Step(
+        "Switch the stream of the table on, with a retention of 1 to 168 hours, in the service's console or by its SDK."
+    )
+    return [on, *(_stream_replaced(ott) if ott.text("tunnel", "id") else [])]
+
+
+def _stream_replaced(ott: Ott) -> list[Step]:
+    stream = (ott.spec.get("source") or {}).get("stream") or {}
+    # with Latest, what the new stream has by then would be passed over
+    how = " and startFrom Earliest" if stream.get("startFrom") == "Latest" else ""
+    text = f"To follow the new stream, delete the object, and apply it again with onPossibleGap Continue{how}"
+    return [Step(f"{text}; only a copy of the table has what is lost:", (commands.delete(ott),))]
+
+
+def _lease_table(ott: Ott) -> list[Step]:
+    """Rows that are no leases, or a table that cannot have any: its name cannot be changed."""
+    text = (
+        "See what is wrong. Of rows that are no leases find out which program writes them, let it use another table, "
+        "and remove them once nothing needs them:"
+    )
+    over = _start_over(ott, "Where the table belongs to something else, leave it alone and s")
+    return [Step(text, (commands.leases(ott),)), over]
+
+
 def _not_empty(ott: Ott) -> list[Step]:
-    text = "Empty the destination, or let existing rows be written over what is there:"
-    return [Step(text, (commands.merge(ott, '{"spec":{"sink":{"tablestore":{"onExisting":"Merge"}}}}'),))]
+    look = "See whose rows they are. If it is not the table you meant, set the endpoint back, or apply another object:"
+    over = "Empty the table, or, only if its rows may be written over, let existing rows replace them:"
+    return [
+        Step(look, (commands.edit(ott),)),
+        Step(over, (commands.merge(ott, '{"spec":{"sink":{"tablestore":{"onExisting":"Merge"}}}}'),)),
+    ]
 
 
 def _sink_rejected(ott: Ott) -> list[Step]:
-    text = "Correct what the sink names, or pass such records over; DeadLetter keeps them in delivery.deadLetter:"
+    again = Step("After a correction outside of the object, start its workers again:", (commands.own(ott, "restart"),))
+    if ott.uses_spark:
+        # the API server refuses onPermanentError beside Spark, which copies whole rows
+        return [Step("Correct what the sink names:", (commands.edit(ott),)), again]
+    text = "Correct what the sink names, or keep such records with onPermanentError DeadLetter in delivery.deadLetter:"
     patch = '{"spec":{"delivery":{"onPermanentError":"Skip"}}}'
     return [
-        Step(text, (commands.merge(ott, patch),)),
-        Step("After a correction outside of the object, start its workers again:", (commands.own(ott, "restart"),)),
+        Step(text, (commands.edit(ott),)),
+        again,
+        Step(
+            "Or leave out every record that the sink refuses; to the sink they are lost:", (commands.merge(ott, patch),)
+        ),
     ]
 
 
@@ -136,12 +187,12 @@ def _see_pods(text: str) -> Remedy:
 def _out_of_memory(ott: Ott) -> list[Step]:
     workers = ott.spec.get("workers") or {}
     half = int(workers.get("memoryBudgetBytes", _BUDGET_BYTES)) // 2
-    text = "Give the container more memory in workers.podTemplate, as the message says, or let the worker hold less:"
-    return [
-        Step(
-            text, (commands.edit(ott), commands.merge(ott, f'{{"spec":{{"workers":{{"memoryBudgetBytes":{half}}}}}}}'))
-        )
-    ]
+    text = "Give the container more memory in workers.podTemplate, as the message says"
+    # a limit that the template does not set follows from the budget, so that both would become smaller
+    if not sets_memory_limit(workers.get("podTemplate") or {}) or half < _LEAST_BUDGET_BYTES:
+        return [Step(f"{text}:", (commands.edit(ott),))]
+    less = commands.merge(ott, f'{{"spec":{{"workers":{{"memoryBudgetBytes":{half}}}}}}}')
+    return [Step(f"{text}, or let the worker hold less:", (commands.edit(ott), less))]
 
 
 def _incompatible(ott: Ott) -> list[Step]:
@@ -187,16 +238,27 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
     Reason.DESTINATION_CHANGED: _or_start_over("Set spec.sink back to the table that status.destination names:"),
     Reason.NAME_CONFLICT: _see_events("Remove the object that has the name, or apply yours under another one:"),
     Reason.TUNNEL_IN_USE: _fixed(
-        "Delete the elder object that the message names, or apply yours with another tunnel name:",
+        "Apply yours with another tunnel name, or delete the elder object that the message names, with deletionPolicy "
+        "Retain: with Delete the tunnel and its checkpoints would go with it:",
         ("kubectl ott list -A",),
     ),
     Reason.TUNNEL_NOT_FOUND: _not_found,
     Reason.TUNNEL_REPLACED: _replaced,
     Reason.TUNNEL_EXPIRED: _only_start_over,
+    Reason.NO_STREAM: _no_stream,
+    Reason.STREAM_REPLACED: _stream_replaced,
+    Reason.LEASE_TABLE_IN_USE: _fixed(
+        "Apply yours with another table of leases, or delete the elder object that the message names:",
+        ("kubectl ott list -A",),
+    ),
+    Reason.LEASE_TABLE_UNUSABLE: _lease_table,
     Reason.POSSIBLE_GAP: _possible_gap,
     Reason.SINK_REJECTED: _sink_rejected,
     Reason.POD_TEMPLATE_REFUSED: _correct("Correct what the API server names in spec.workers, or its policy:"),
-    Reason.SPEC_MISMATCH: _see_tunnel("Apply your object with another tunnel name, or delete this tunnel:"),
+    Reason.SPEC_MISMATCH: _see_tunnel(
+        "Apply your object with another tunnel name, or, to continue this tunnel, with its type and start; delete it "
+        "only if nothing needs its checkpoints:"
+    ),
     Reason.CHECKPOINT_UNREADABLE: _only_start_over,
     Reason.SNAPSHOT_UNKNOWN: _only_start_over,
     Reason.SNAPSHOT_IMPOSSIBLE: _see_tunnel("Apply your object with a tunnel that was not consumed; this one was:"),
@@ -204,12 +266,14 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
     # retried by the operator
     Reason.SECRET_NOT_FOUND: WriteSecrets("Create the Secret that the message names, from files with the keys:"),
     Reason.KEY_MISSING: WriteSecrets(
-        "Replace the Secret that the message names, from files with the keys; nothing has to be restarted:",
-        " --dry-run=client -o yaml | kubectl replace -f -",
+        "Write these keys of the Secret that the message names, from files; its other keys stay, and nothing has to be "
+        "restarted:",
+        _WRITE_KEYS,
     ),
     Reason.AUTH_FAILED: WriteSecrets(
-        "Replace the Secret that the message names, from files with the keys; nothing has to be restarted:",
-        " --dry-run=client -o yaml | kubectl replace -f -",
+        "Write these keys of the Secret that the message names, from files; its other keys stay, also a securityToken, "
+        "which has to fit; nothing has to be restarted:",
+        _WRITE_KEYS,
     ),
     Reason.ENDPOINT_UNREACHABLE: _correct("Correct the endpoint, or let operator and workers reach it:"),
     Reason.SERVICE_UNAVAILABLE: _wait,
@@ -229,7 +293,8 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
     # while workers run
     Reason.FOREIGN_CLIENT: lambda ott: [
         Step(
-            "Find the clients that are no workers of this object, and stop them:", (commands.service(ott, "channels"),)
+            "Find the clients that are no workers of this object, and stop them:",
+            (commands.leases(ott) if ott.leases else commands.service(ott, "channels"),),
         )
     ],
     Reason.RETENTION_AT_RISK: capacity,

@@ -44,7 +44,7 @@ class WriteSecrets:
     def steps(self, ott: Ott, message: str) -> list[Step]:
         """The step about the Secrets that a message names; about all of the object where it names none.
 
-        A Secret is written with every key that the object reads from it: what is left out would be gone.
+        Every key that the object reads from a Secret is written.
         """
         found = tuple(named_secrets(ott.spec))
         meant = {each.name for each in found if f"{each.path}.name {each.name!r}" in message}

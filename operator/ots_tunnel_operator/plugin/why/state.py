@@ -22,7 +22,7 @@ _SLOWEST = 3
 def title(ott: Ott) -> str:
     """What it is for: source and sink."""
     source = ott.spec.get("source") or {}
-    kind = (source.get("tunnel") or {}).get("type", "")
+    kind = "Stream" if ott.leases else (source.get("tunnel") or {}).get("type", "")
     what = _READS.get(kind, "records")
     place = f"table {source.get('table')} in {source.get('instance')}"
     return f"{ott.namespace}/{ott.name}: {what} of {place} -> {_sink(ott.spec.get('sink') or {})}"
@@ -110,7 +110,7 @@ def _troubles(ott: Ott, now: float) -> Iterator[str]:
             yield f"{kind} is {found.status} {_because(found, now)}"
     gaps = [gap for gap in ott.entries("possibleGaps") if not gap.get("accepted")]
     for gap in gaps[:_GAPS]:
-        yield f"Changes of channel {gap['channel']} from {gap['from']} to {gap['to']} may be missing."
+        yield f"Changes of {ott.part} {gap['channel']} from {gap['from']} to {gap['to']} may be missing."
     yield from _lost(ott)
     if len(gaps) > _GAPS:
         yield f"So may changes of {len(gaps) - _GAPS} more in status.possibleGaps."
@@ -156,7 +156,7 @@ def _channels(ott: Ott) -> Iterator[str]:
         ott.number("channels", "minPerWorker"),
         ott.number("channels", "maxPerWorker"),
     )
-    text = f"{of(opened, 'channel')} {'is' if opened == 1 else 'are'} read"
+    text = f"{of(opened, ott.part)} {'is' if opened == 1 else 'are'} read"
     if least is not None and most is not None:
         text += f", {least if least == most else f'{least} to {most}'} by each worker"
     if unowned:
@@ -178,7 +178,10 @@ def busiest(ott: Ott) -> int | None:
 def _lag(ott: Ott, now: float) -> Iterator[str]:
     seconds, point = ott.number("lag", "seconds"), ott.time("lag", "consumedUpTo")
     if seconds is None:
-        if ott.text("phase") == "Streaming" and not ott.is_asleep:
+        if unseen := ott.number("lag", "notLookedAt"):
+            shards = of(unseen, ott.part)
+            yield f"Its lag is not known: no worker reports {shards}, and no look at the checkpoint tells it."
+        elif ott.text("phase") == "Streaming" and not ott.is_asleep:
             yield "Its lag is not known."
         return
     limit = ott.lag_limit
@@ -187,7 +190,7 @@ def _lag(ott: Ott, now: float) -> Iterator[str]:
         yield "Every change has reached the sink."
         return
     up_to = "" if point is None else f"; every change up to {clock(point)} has reached the sink"
-    yield f"The slowest channel is {words(seconds)} behind{allowed}{up_to}."
+    yield f"The slowest {ott.part} is {words(seconds)} behind{allowed}{up_to}."
     slowest = [item for item in ott.entries("lag", "slowest") if item.get("seconds")]
     if len(slowest) > 1:
         width = shortest(str(item["id"]) for item in slowest)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ots_tunnel_operator.plugin.flags import with_flags
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.serving import Serving
 from ots_tunnel_operator.plugin.text.screen import Screen
@@ -24,6 +25,7 @@ def why_lines(
     events: Iterable[Mapping[str, Any]] = (),
     serving: Serving | None = None,
     notes: Sequence[str] = (),
+    flags: Sequence[str] = (),
 ) -> list[str]:
     """What it does now, what it waits for, what was decided last, and what to do next.
 
@@ -31,17 +33,22 @@ def why_lines(
         events: Kubernetes events of the object.
         serving: the Lease of the operator that serves it; None where the object names none.
         notes: what could not be read, for the end.
+        flags: kubectl's own, for the commands that are shown.
     """
+
+    def told(sentences: Iterable[str]) -> list[str]:
+        return [with_flags(sentence, flags) for sentence in sentences]
+
     lines = [screen.paint(line, "bold") for line in screen.sentences(title(ott), indent="")]
-    lines += _section("Now", now_sentences(ott, now), screen)
-    lines += _section("Waits for", waits_sentences(ott, now, serving), screen)
+    lines += _section("Now", told(now_sentences(ott, now)), screen)
+    lines += _section("Waits for", told(waits_sentences(ott, now, serving)), screen)
     decided = [f"{words(now - each.time)} ago, {each.reason}: {each.text}" for each in last_decisions(ott, events)]
-    lines += _section("Last decisions", decided or ["None is known."], screen)
+    lines += _section("Last decisions", told(decided) or ["None is known."], screen)
     lines += _heading("Next", screen)
     for step in next_steps(ott):
-        lines += screen.sentences(step.text)
+        lines += screen.sentences(with_flags(step.text, flags))
         # a command is never broken, so that it can be copied
-        lines += [f"    {screen.paint(command, 'bold')}" for command in step.commands]
+        lines += [f"    {screen.paint(with_flags(command, flags), 'bold')}" for command in step.commands]
     lines += _footer(ott, now, notes, screen)
     return lines
 

@@ -137,6 +137,16 @@ async def test_table_calls_are_limited_by_the_setting() -> None:
     await driver.call("ListTable")
 
 
+async def test_the_limit_of_table_calls_forgets_those_ahead_of_a_clock_that_was_set_back() -> None:
+    driver = Driver(table_operations_per_second=1)
+    await driver.call("ListTable")
+    driver.emulator.advance_clock(-3600)
+
+    await driver.call("ListTable")
+    with pytest.raises(ServiceError, match="Too frequent table operations"):
+        await driver.call("ListTable")
+
+
 def units(read: int | None, write: int | None) -> pb.ReservedThroughput:
     return pb.ReservedThroughput(capacity_unit=pb.CapacityUnit(read=read, write=write))
 

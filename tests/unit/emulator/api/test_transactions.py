@@ -55,6 +55,19 @@ async def test_the_time_of_transactions_can_be_changed() -> None:
         await put(driver, 1, 7, transaction)
 
 
+async def test_a_transaction_ends_after_its_time_where_the_clock_was_set_back() -> None:
+    driver = Driver(transaction_lifetime=60.0)
+    await driver.create_table()
+    transaction = await start(driver)
+    driver.emulator.advance_clock(-3600)
+    await put(driver, 1, 6, transaction)
+    driver.clock.advance(61)
+
+    await put(driver, 1, 7)
+
+    assert await value(driver, 1) == 7
+
+
 async def test_a_transaction_enters_the_change_log_when_it_is_committed() -> None:
     driver = Driver()
     await driver.create_table(hours=24)

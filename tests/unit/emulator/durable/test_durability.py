@@ -14,8 +14,9 @@ from click.testing import CliRunner
 
 from ots_emulator import Emulator, Settings
 from ots_emulator.__main__ import main
+from ots_emulator.durable import DataError
 from ots_emulator.durable.database import Batch
-from ots_emulator.durable.datadir import DATABASE_NAME, FORMAT, DataError
+from ots_emulator.durable.datadir import DATABASE_NAME, FORMAT
 from ots_emulator.durable.disk_journal import DiskJournal
 from ots_emulator.settings import AfterRetention
 from ots_tunnel.errors import ServiceError, TunnelExpired

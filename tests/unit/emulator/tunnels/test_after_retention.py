@@ -117,6 +117,25 @@ async def test_within_the_retention_nothing_changes(
     assert len((await driver.drain(tunnel, "BaseData_0"))[0]) == 3
 
 
+@pytest.mark.parametrize("variant", list(AfterRetention))
+async def test_a_channel_that_has_read_everything_ends_with_its_partition(
+    make_driver: Callable[..., Driver], variant: AfterRetention
+) -> None:
+    """It misses nothing when its partition has left the log, and its children go on."""
+    driver = make_driver(after_retention=variant)
+    await driver.create_table(hours=1)
+    await driver.fill(4)
+    tunnel = await driver.create_tunnel("Stream")
+    (channel,) = await driver.channels(tunnel, "Stream")
+    token = (await driver.checkpoint_of(tunnel, channel)).checkpoint
+    driver.emulator.split("demo", "t")
+    driver.clock.advance(2 * HOUR)
+
+    assert (await driver.checkpoint_of(tunnel, channel)).checkpoint == token
+    assert (await driver.read(tunnel, channel, token)).next_token == "finished"
+    assert not (await driver.describe(tunnel)).tunnel.expired
+
+
 async def test_a_table_without_a_log_expires_its_tunnels_whatever_the_setting_says(behind: Behind) -> None:
     driver, tunnel, channel, token = await behind(AfterRetention.OLDEST)
     instance = driver.emulator.instances["demo"]

@@ -17,8 +17,9 @@ from ots_tunnel.errors import (
     TunnelExpired,
 )
 from ots_tunnel.model import Action, CellOp
-from ots_tunnel.protocol import tunnel_pb2
-from tests.support.emulator.emulator_driver import Driver, delete_all, delete_one, increment, put
+from ots_tunnel.protocol import table_pb2, tunnel_pb2
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from tests.support.emulator.emulator_driver import IGNORE, Driver, delete_all, delete_one, increment, put
 
 MakeDriver = Callable[..., Driver]
 
@@ -88,6 +89,25 @@ async def test_the_base_scan_is_live(make_driver: MakeDriver) -> None:
 
     assert [len(page.records), len(rest.records), len(last.records)] == [5, 5, 4]
     assert last.next_token == "finished"
+
+
+@pytest.mark.parametrize(("kind", "keys"), [("STRING", ["x" * 1024, "y"]), ("BINARY", [b"x" * 1024, b"y"])])
+async def test_a_page_of_base_data_may_end_with_the_longest_key(
+    make_driver: MakeDriver, kind: str, keys: list[str | bytes]
+) -> None:
+    driver = make_driver(page_rows=1)
+    schema = table_pb2.TableMeta(table_name="t", primary_key=[table_pb2.PrimaryKeySchema(name="k", type=kind)])
+    options = table_pb2.TableOptions(time_to_live=-1, max_versions=1)
+    throughput = table_pb2.ReservedThroughput(capacity_unit=table_pb2.CapacityUnit(read=0, write=0))
+    await driver.call("CreateTable", table_meta=schema, table_options=options, reserved_throughput=throughput)
+    for key in keys:
+        await driver.call("PutRow", table_name="t", row=encode_row((("k", key),)), condition=IGNORE)
+    tunnel = await driver.create_tunnel("BaseData")
+
+    records, token = await driver.drain(tunnel, "BaseData_0")
+
+    assert keys_of(records) == keys
+    assert token == "finished"
 
 
 async def test_stream_records_hold_what_was_written(driver: Driver) -> None:

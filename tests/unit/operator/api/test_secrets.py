@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ots_tunnel.config import dump_config
 from ots_tunnel.config.sinks import REFUSING_SINKS as WORKERS_REFUSING_SINKS
 from ots_tunnel.config.sinks import SinkConfig
 from ots_tunnel_operator import names
@@ -14,6 +15,7 @@ from ots_tunnel_operator.api.secrets import SecretUse, secret_uses
 from ots_tunnel_operator.api.sink import SINKS as SINKS_OF_THE_OBJECT
 from ots_tunnel_operator.api.sink import Sink
 from ots_tunnel_operator.concerns import Concerns
+from ots_tunnel_operator.manifests.worker_document import worker_config
 from ots_tunnel_operator.manifests.worker_volumes import volumes_and_mounts
 from tests.support.operator.objects import tunnel_object
 from tests.support.operator.worlds import UID, resource
@@ -26,7 +28,10 @@ def keys(name: str) -> dict[str, Any]:
 #: A spec with every Secret of a sink, and the folders of its files.
 SINKS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "tablestore": ({}, {"ots-credentials": "sink"}),
-    "files": ({"sink": {"files": {"url": "s3://shop/", "credentials": keys("store")}}}, {"store": "sink"}),
+    "files": (
+        {"sink": {"files": {"url": "s3://shop/", "credentials": keys("store"), "caRef": {"name": "authorities"}}}},
+        {"store": "sink", "authorities": "sink-ca"},
+    ),
     "kafka": (
         {
             "sink": {
@@ -42,8 +47,16 @@ SINKS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
         {"login": "sink", "authorities": "sink-ca"},
     ),
     "http": (
-        {"sink": {"http": {"url": "https://shop.example", "hmacSecretRef": {"name": "hook"}}}},
-        {"hook": "sink-hmac"},
+        {
+            "sink": {
+                "http": {
+                    "url": "https://shop.example",
+                    "hmacSecretRef": {"name": "hook"},
+                    "caRef": {"name": "authorities"},
+                }
+            }
+        },
+        {"hook": "sink-hmac", "authorities": "sink-ca"},
     ),
     "python": ({"sink": {"python": {"factory": "shop:make"}}}, {}),
     "dead letters": (
@@ -51,10 +64,12 @@ SINKS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
             "sink": {"http": {"url": "https://shop.example"}},
             "delivery": {
                 "onPermanentError": "DeadLetter",
-                "deadLetter": {"files": {"url": "s3://dead/", "credentials": keys("dead")}},
+                "deadLetter": {
+                    "files": {"url": "s3://dead/", "credentials": keys("dead"), "caRef": {"name": "authorities"}}
+                },
             },
         },
-        {"dead": "dead-letters"},
+        {"dead": "dead-letters", "authorities": "dead-letters-ca"},
     ),
     "a folder": ({"sink": {"files": {"url": "file:///data"}}}, {}),
     "stdout": ({"sink": {"stdout": {}}}, {}),
@@ -86,6 +101,16 @@ def test_each_secret_is_a_volume_with_a_mount(case: str) -> None:
         assert sources[f"secret-{use.folder}"] == use.name
         assert paths[f"secret-{use.folder}"] == f"{names.SECRETS_DIRECTORY}/{use.folder}"
     assert len(sources) == len(secret_uses(found.spec))
+
+
+@pytest.mark.parametrize("case", SINKS)
+def test_the_document_names_the_file_of_each_authority(case: str) -> None:
+    found = resource(**SINKS[case][0])
+    document = dump_config(worker_config(found.object, "t"))
+
+    for use in secret_uses(found.spec):
+        if use.path.endswith(".caRef"):
+            assert f"caFile: {names.SECRETS_DIRECTORY}/{use.folder}/ca.crt\n" in document
 
 
 @pytest.mark.parametrize("case", SINKS)

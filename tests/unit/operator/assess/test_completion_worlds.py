@@ -227,9 +227,7 @@ def test_it_takes_a_bounded_number_of_looks(of: Done) -> None:
         cache = LoopCache()
         cache.source.instance = cast(
             Instance,
-            SimpleNamespace(
-                tunnels=SimpleNamespace(describe_tunnel=describe_tunnel), calls=Calls(asyncio.Semaphore(4))
-            ),
+            SimpleNamespace(tunnels=SimpleNamespace(describe_tunnel=describe_tunnel), calls=Calls()),
         )
         for number in range(ENOUGH_LOOKS):
             now = NOW + number * SETTINGS.poll_seconds

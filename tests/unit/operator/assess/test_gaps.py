@@ -18,8 +18,10 @@ from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.absence import Failure, Unread
 from ots_tunnel_operator.world.pod import Pod
 from ots_tunnel_operator.world.report import ReportedGap
-from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.service import Peek, Table, Tunnel
 from ots_tunnel_operator.world.world import World
+from tests.support.operator.stream_worlds import LEASES, stream_pod, stream_recorded, stream_resource, stream_world
 from tests.support.operator.worlds import (
     NOW,
     SCHEMA,
@@ -232,3 +234,62 @@ def test_a_channel_that_waits_has_lost_nothing_that_its_parents_have_not(
     described = description(*channels, kind=TunnelType.Stream, create_time_ns=int(OLD * 1e9))
 
     assert [gap.channel for gap in gaps_of(replace(left(), tunnel=Tunnel(described)))] == expected
+
+
+def test_a_checkpoint_behind_which_the_stream_has_dropped_records_is_a_possible_gap() -> None:
+    peek = Peek(NOW - 1, waits=True, empty=NOW - RETENTION - 60, is_of_lease=True, is_trimmed=True)
+    idle = Peek(NOW - 1, waits=False, empty=NOW - 1, is_of_lease=True)
+    of = stream_world(stream_resource(stream_recorded(), suspend=True), pods=(), peeks={"s1": peek, "s2": idle})
+
+    (gap,) = gaps_of(of)
+
+    assert (gap.channel, gap.start, gap.by_worker) == ("s1", NOW - RETENTION - 60, False)
+    assert NOW - RETENTION <= gap.end < NOW - RETENTION + 3600
+    problem = planned(of).problem
+    assert problem is not None
+    assert (problem.reason, problem.stalled, problem.stops_workers) == (Reason.POSSIBLE_GAP, True, False)
+    assert reported(of)["lag"]["retentionUsedPercent"] >= 100
+
+
+def test_where_no_look_came_before_it_the_gap_begins_with_the_stream() -> None:
+    peek = Peek(NOW - 1, waits=True, is_of_lease=True, is_trimmed=True)
+    table = Table(SCHEMA, stream_retention_seconds=RETENTION, stream_start=NOW - 2 * RETENTION)
+
+    (gap,) = gaps_of(stream_world(pods=(), peeks={"s1": peek}, source=table))
+
+    assert gap.start == NOW - 2 * RETENTION
+
+
+def test_a_clock_that_is_behind_the_services_moves_no_gap() -> None:
+    peek = Peek(NOW - 1, waits=True, empty=NOW - RETENTION + 30, is_of_lease=True, is_trimmed=True)
+
+    for now in (NOW, NOW + 20):
+        (gap,) = gaps_of(stream_world(pods=(), peeks={"s1": peek}, now=now))
+        assert gap.start == NOW - RETENTION + 30
+        assert gap.start <= gap.end < gap.start + 3600
+
+
+def until(end: float, **status: Any) -> Resource:
+    """An object that reads a stream up to a time."""
+    return stream_resource(stream_recorded(**status), source__stream={"leaseTable": LEASES, "endTime": timestamp(end)})
+
+
+def test_what_is_dropped_behind_the_end_time_is_not_missing() -> None:
+    """The stream goes on behind it: after the retention the record at the checkpoint is gone, and nobody wants it."""
+    end = NOW - 3 * RETENTION
+    peek = Peek(NOW - 1, waits=True, empty=end + 60, is_of_lease=True, is_trimmed=True)
+    late = Peek(NOW - 1, waits=True, empty=end - 60, is_of_lease=True, is_trimmed=True)
+    completed = {"conditions": [{"type": "Completed", "status": "True"}]}
+
+    assert gaps_of(stream_world(until(end, **completed), pods=(), peeks={"s1": late})) == ()
+    assert gaps_of(stream_world(until(end), pods=(), peeks={"s1": peek})) == ()
+    (gap,) = gaps_of(stream_world(until(end), pods=(), peeks={"s1": late}))
+    assert (gap.start, gap.end >= end) == (end - 60, True)
+    assert gap.end < end + 3600
+
+
+def test_of_a_shard_whose_worker_has_found_the_gap_the_operator_says_nothing() -> None:
+    peek = Peek(NOW - 1, waits=True, empty=NOW - RETENTION - 60, is_of_lease=True, is_trimmed=True)
+    ending = stream_pod(ready=False, gaps=(ReportedGap("s1", OLD, NOW - 5),))
+
+    assert found(stream_world(pods=(ending,), peeks={"s1": peek})) == [("s1", True, False)]

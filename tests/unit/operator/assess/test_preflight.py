@@ -98,7 +98,7 @@ CASES: list[tuple[str, Any, Reason, str]] = [
         "behind, missing",
         world(resource(), tunnel=MOVED, destination=Missing()),
         Reason.DESTINATION_BEHIND_TUNNEL,
-        "delete the tunnel by `ots-tunnel tunnel delete flights flights-copy --from-object default/flights-copy`",
+        "if nothing else uses the tunnel, delete it by `ots-tunnel tunnel delete flights flights-copy --from-object ",
     ),
     ("behind, empty", world(resource(), tunnel=MOVED, destination=EMPTY), Reason.DESTINATION_BEHIND_TUNNEL, "is empty"),
     ("lost", world(tunnel=MOVED, destination=Missing()), Reason.DESTINATION_BEHIND_TUNNEL, "is missing"),

@@ -178,3 +178,21 @@ def test_the_end_of_a_copy_is_not_before_it_by_the_clock_of_the_service() -> Non
 
     assert assessed(found).finished == NOW
     assert assessed(replace(found, tunnel=ahead)).finished == NOW + 40
+
+
+def test_the_reason_for_which_a_driver_has_given_up_is_told_while_no_other_one_runs() -> None:
+    record = progress_record(1, 2)
+    record["ConfigMap", NAME]["data"]["error"] = "split 1: the destination refuses id=5: OTSParameterInvalid: no"
+
+    found = assessed(spark_world(record | ended("COMPLETED"), STARTED))
+
+    assert found.state is SnapshotState.FAILED
+    assert found.problem is not None
+    assert "1 of 2 splits are done; split 1: the destination refuses id=5: OTSParameterInvalid: no" in found.message
+    assert found.message in found.problem.message
+    running = assessed(spark_world(record | spark_application("RUNNING"), STARTED))
+    assert running.message == "1 of 2 splits are done"
+    # deleted and made again, of which no driver could start: the reason is that of an earlier one
+    failed = assessed(spark_world(record | ended("FAILED"), STARTED))
+    assert failed.state is SnapshotState.FAILED
+    assert "refuses" not in failed.message

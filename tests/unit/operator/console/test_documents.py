@@ -237,6 +237,13 @@ def test_channels_over_workers() -> None:
     assert (visitor["isForeign"], visitor["channels"][0]["lag"]) == (True, 3)
     assert (found["full"], found["idWidth"], found["hidden"]) == (500, 8, 0)
     assert found["counts"] == {"total": 9, "open": 4, "closing": 0, "terminated": 4, "unowned": 1}
+    assert found["part"] == "channel"
+
+
+def test_the_parts_of_a_stream_are_shards() -> None:
+    ott = Ott(body(source__tunnel=None, source__stream={"leaseTable": "leases"}) | {"status": {}})
+
+    assert channels_document(sight(ott))["part"] == "shard"
 
 
 def test_a_channel_is_shown_with_the_worker_that_tells_of_it() -> None:

@@ -143,9 +143,30 @@ def test_a_page_of_elsewhere_cannot_read_it_through_the_readers_browser(reader: 
     assert reader.get("/", Host=host)[0] == 421
 
 
-def test_on_any_other_address_every_name_is_answered(console: Console) -> None:
-    with ConsoleServer(console, "0.0.0.0", 0) as server:
-        assert Reader(server.port).get("/state", Host="console.example")[0] == 200
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("console.example", 200),
+        ("Console.Example:443", 200),
+        ("10.0.0.1:8081", 200),
+        ("[fd00::1]:8081", 200),
+        ("operator-metrics", 200),
+        ("operator-metrics.system.svc:8081", 200),
+        ("operator-metrics.system.svc.cluster.local", 200),
+        ("localhost:8081", 200),
+        ("evil.example", 421),
+        ("console.example.evil.example", 421),
+        ("svc.evil.example", 421),
+        ("", 421),
+    ],
+)
+def test_an_exposed_page_is_answered_by_its_own_names_alone(console: Console, host: str, status: int) -> None:
+    """A page of elsewhere leads a name of its own to the address of this one, and has the reader's browser ask."""
+    with ConsoleServer(console, "0.0.0.0", 0, ["Console.example"]) as server:
+        found, _, said = Reader(server.port).get("/state", Host=host)
+
+    assert found == status
+    assert (b"--console-name" in said) == (status == 421)
 
 
 @pytest.mark.parametrize(

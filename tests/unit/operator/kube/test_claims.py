@@ -238,3 +238,25 @@ async def test_a_refused_claim_is_an_error() -> None:
 
     with pytest.raises(KubeError, match="may not"):
         await scene.claim()
+
+
+@pytest.mark.parametrize(
+    "holder", ["a", "a/", "/lease", "a/..", "a/../../../../../../api/v1/namespaces/b/secrets/keys"]
+)
+async def test_a_claim_by_what_no_lease_is_called_is_nobodys(holder: str) -> None:
+    """Anybody who may edit the object writes the annotation, and the operator's rights are its own."""
+    scene = Scene()
+    scene.claimed_by(holder)
+
+    assert await scene.claim() is Claim.NEW
+    assert scene.holder == "b/lease"
+
+
+async def test_nothing_is_kept_of_an_object_that_is_gone() -> None:
+    scene = Scene()
+    scene.claimed_by("a/lease")
+    scene.renew()
+    await scene.claim()
+    scene.claims.forget("u1")
+
+    assert not any(getattr(scene.claims, name) for name in ("_sighted", "_waits", "_logged"))

@@ -7,6 +7,7 @@ import contextlib
 import json
 import time
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from ots_tunnel_operator.kube import client
 from ots_tunnel_operator.kube.client import KindMissing, Kube, KubeError
 from ots_tunnel_operator.kube.cluster import Change, Listing, Selection
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, LEASE, POD, SECRET, SPARK_APPLICATION, TUNNEL
+from ots_tunnel_operator.kube.pauses import Pauses
 from tests.support.kube.kubeconfig import write_kubeconfig
 
 MANIFEST = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "shop"}}
@@ -36,6 +38,7 @@ class ApiServer:
     """Seconds before every answer."""
     refusals: int = 1_000
     """Answers with `status`; later ones have 200."""
+    url: str = ""
     requests: list[tuple[str, str, dict[str, str], str, Any]] = field(default_factory=list)
     """(method, path, query, content type, document)"""
 
@@ -63,7 +66,8 @@ async def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     host, port = runner.addresses[0][:2]
-    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path, f"http://{host}:{port}")))
+    server.url = f"http://{host}:{port}"
+    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path, server.url)))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     yield server
     await runner.cleanup()
@@ -109,6 +113,37 @@ async def test_objects_are_read_and_listed(server: ApiServer, kube: Kube) -> Non
         ("/api/v1/namespaces/shop/pods", {"labelSelector": "a=b,c=d"}),
         ("/apis/coordination.k8s.io/v1/namespaces/shop/leases/x", {}),
     ]
+
+
+class NoThreads(ThreadPoolExecutor):
+    """The threads of an event loop, whose use is an error."""
+
+    def submit(self, *call: Any, **arguments: Any) -> Any:
+        raise AssertionError(f"{call} is to run in a thread")
+
+
+async def test_a_call_needs_no_thread(server: ApiServer, kube: Kube) -> None:
+    asyncio.get_running_loop().set_default_executor(NoThreads(1))
+
+    await kube.get(POD, "shop", "p")
+
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(("excluded", "is_used"), [("", True), ("127.0.0.8", True), ("127.0.0.9", False)])
+async def test_the_proxy_of_the_environment_is_used_unless_it_is_excluded(
+    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, excluded: str, is_used: bool
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path, "http://127.0.0.9:1")))
+    monkeypatch.setenv("http_proxy", server.url)
+    monkeypatch.setenv("no_proxy", excluded)
+    kube = await Kube.connect()
+
+    with contextlib.suppress(KubeError):
+        await kube.get(POD, "shop", "p")
+
+    assert bool(server.requests) == is_used
+    await kube.close()
 
 
 async def test_a_missing_object_is_an_answer(server: ApiServer, kube: Kube) -> None:
@@ -183,19 +218,18 @@ async def test_a_selection_is_listed_in_pages(server: ApiServer, kube: Kube) -> 
 
     assert listing == Listing((MANIFEST,), "7")
     assert [(path, query) for _, path, query, _, _ in server.requests] == [
-        ("/api/v1/pods", {"labelSelector": "role=worker", "limit": "500"})
+        ("/api/v1/pods", {"labelSelector": "role=worker", "limit": "100"})
     ]
 
 
-async def test_the_pages_of_a_list_are_joined(server: ApiServer, kube: Kube, monkeypatch: pytest.MonkeyPatch) -> None:
-    pages = [{"items": [MANIFEST], "metadata": {"continue": "next"}}, {"items": [MANIFEST], "metadata": {}}]
-    monkeypatch.setattr(kube, "_call", lambda *_, **__: _coroutine(pages.pop(0)))
+async def test_a_page_of_a_list_tells_of_the_next_one(server: ApiServer, kube: Kube) -> None:
+    server.body = json.dumps({"items": [MANIFEST], "metadata": {"resourceVersion": "7", "continue": "next"}}).encode()
 
-    assert await kube.listing(Selection(POD)) == Listing((MANIFEST, MANIFEST), "")
+    first = await kube.listing(Selection(POD))
+    await kube.listing(Selection(POD), first.rest)
 
-
-async def _coroutine(answer: Any) -> Any:
-    return answer
+    assert first == Listing((MANIFEST,), "7", "next")
+    assert [query for _, _, query, _, _ in server.requests] == [{"limit": "100"}, {"limit": "100", "continue": "next"}]
 
 
 async def test_a_watch_gives_an_opening_bookmark_and_every_line(server: ApiServer, kube: Kube) -> None:
@@ -283,6 +317,39 @@ async def test_a_watch_is_not_opened_again_before_the_pause_that_the_server_aske
     assert time.monotonic() - began > 0.9
     assert accepted.type == "BOOKMARK"
     assert len(server.requests) == 2
+
+
+class GrowingPauses(Pauses):
+    """What is left of a pause, as one look after the other finds it."""
+
+    def __init__(self, *left: float) -> None:
+        super().__init__()
+        self._left = list(left)
+
+    def left(self, call: str) -> float:
+        return self._left.pop(0)
+
+
+async def test_a_pause_that_grows_while_a_watch_waits_for_it_is_waited_for_as_a_whole(
+    server: ApiServer, kube: Kube, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kube, "_pauses", GrowingPauses(0.3, 0.2, 0.0))
+    began = time.monotonic()
+
+    await anext(kube.watch(Selection(POD), "5", 30.0))
+
+    assert time.monotonic() - began > 0.45
+
+
+async def test_a_pause_that_grows_while_a_call_waits_for_it_is_waited_for_as_a_whole(
+    server: ApiServer, kube: Kube, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kube, "_pauses", GrowingPauses(0.01, 0.01, 20.0))
+
+    with pytest.raises(KubeError, match="has asked for a pause, 20 s of it are left"):
+        await kube.get(POD, "shop", "p")
+
+    assert server.requests == []
 
 
 @pytest.mark.parametrize("status", [429, 503])

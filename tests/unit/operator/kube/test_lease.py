@@ -349,6 +349,49 @@ def test_a_leader_that_finds_another_holder_writes_nothing_more(server: OneLease
         assert server.reads - before <= 2  # one may have been under way
 
 
+def test_a_leader_that_releases_its_lease_holds_it_no_more(server: OneLease, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another candidate may lead from the moment in which the release is stored."""
+    held: list[bool] = []
+    store = server.replace
+
+    async def replace(kind: Kind, manifest: dict[str, Any]) -> None:
+        await store(kind, manifest)
+        if not manifest["spec"]["holderIdentity"]:
+            held.append(first.is_held())
+
+    with candidate("first") as first:
+        assert first.leading.wait(10)
+        monkeypatch.setattr(server, "replace", replace)
+        first.stop()
+
+    assert held == [False]
+
+
+def test_a_deleted_lease_that_another_candidate_has_made_is_missing_from_anew(
+    server: OneLease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is deleted once more before the next look: who made it leads, and makes it again."""
+    made: list[float] = []
+    store = server.create
+
+    async def create(kind: Kind, manifest: dict[str, Any]) -> None:
+        made.append(time.monotonic())
+        if len(made) == 1:
+            raise KubeError(409, "AlreadyExists", "another candidate was faster")
+        await store(kind, manifest)
+
+    spec = {"holderIdentity": "first", "leaseDurationSeconds": 15}
+    server.stored = {"metadata": {"name": "operator", "resourceVersion": "0"}, "spec": spec}
+    monkeypatch.setattr(server, "create", create)
+    with candidate("second") as second:
+        wait_until(lambda: second.waits_for, 10)
+        server.stored = None
+
+        assert second.leading.wait(10)
+
+    assert made[1] - made[0] > lease_module.LEASE_SECONDS
+
+
 def test_without_access_to_the_cluster_there_is_no_leader(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

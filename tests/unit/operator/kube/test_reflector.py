@@ -12,7 +12,7 @@ import pytest
 
 from ots_tunnel_operator.kube import reflector as module
 from ots_tunnel_operator.kube.client import KindMissing, KubeError
-from ots_tunnel_operator.kube.cluster import Change, Selection
+from ots_tunnel_operator.kube.cluster import Change, Listing, Selection
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SPARK_APPLICATION, Manifest
 from ots_tunnel_operator.kube.reflector import Reflector
 from tests.support.kube.cluster_model import ClusterModel
@@ -178,11 +178,13 @@ class WordlessWatches(ClusterModel):
 
     def __init__(self, seconds: float, error: KubeError | None = None) -> None:
         super().__init__()
+        self.asked: list[float] = []
         self.seconds = seconds
         self.error = error
 
     async def watch(self, selection: Selection, since: str, seconds: float) -> AsyncIterator[Change]:
         self.calls.append(("watch", selection.kind.plural))
+        self.asked.append(seconds)
         yield Change("BOOKMARK", {"metadata": {"resourceVersion": since}})
         await asyncio.sleep(self.seconds)
         if self.error is not None:
@@ -258,3 +260,72 @@ async def test_one_object_is_kept_without_a_list(model: ClusterModel) -> None:
 
         assert copy.names() == []
         assert ("list", "deployments") not in model.calls
+
+
+class InPages(ClusterModel):
+    """Gives a list out one object a page; `failures` are raised in place of the pages after the first one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failures: list[KubeError] = []
+
+    async def listing(self, selection: Selection, rest: str = "") -> Listing:
+        if rest and self.failures:
+            raise self.failures.pop()
+        whole = await super().listing(selection)
+        number = int(rest or 0)
+        following = number + 1 if number + 1 < len(whole.items) else ""
+        return Listing(whole.items[number : number + 1], whole.version, str(following))
+
+
+async def test_a_list_in_pages_is_one_list() -> None:
+    model = InPages()
+    for name in ("a", "b", "c", "ghost"):
+        model.put(DEPLOYMENT, item(name))
+    async with running(model) as copy:
+        assert copy.names() == ["a", "b", "c", "ghost"]
+        model.lose(DEPLOYMENT, "shop", "ghost")
+        await settle()
+
+        assert copy.names() == ["a", "b", "c"]
+        assert [event for event in copy.events if event[0] == "DELETED"] == [("DELETED", "ghost", "1")]
+
+
+async def test_a_list_whose_next_page_is_too_old_begins_anew_and_takes_nothing_for_deleted() -> None:
+    model = InPages()
+    for name in ("a", "b"):
+        model.put(DEPLOYMENT, item(name))
+    async with running(model) as copy:
+        model.failures.append(KubeError(410, "Expired", "the provided continue parameter is too old"))
+        model.put(DEPLOYMENT, item("ghost"))
+        await settle()
+        model.lose(DEPLOYMENT, "shop", "ghost")
+        await settle()
+
+        assert model.failures == []
+        assert copy.names() == ["a", "b"]
+        assert [event for event in copy.events if event[0] == "DELETED"] == [("DELETED", "ghost", "1")]
+
+
+async def test_an_answer_that_comes_while_a_list_is_read_leaves_no_ghost() -> None:
+    """Between a watch that was too old and the end of the list nothing tells that the object was deleted before."""
+    late = item("gone")
+    late["metadata"]["resourceVersion"] = "5"
+
+    class WithLateAnswer(ClusterModel):
+        async def listing(self, selection: Selection, rest: str = "") -> Listing:
+            if not rest:
+                return Listing((), "9", "next")
+            copies[0].accept(late)
+            return Listing((), "9")
+
+    copies: list[Reflector] = []
+    copy = Copy(WithLateAnswer(), ALL)
+    copies.append(copy.reflector)
+    task = asyncio.create_task(copy.reflector.run())
+    await copy.reflector.check()
+
+    assert copy.names() == []
+    assert copy.events == [("CHANGED", "gone", "1"), ("DELETED", "gone", "1")]
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

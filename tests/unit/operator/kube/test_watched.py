@@ -142,6 +142,26 @@ async def test_what_was_written_is_read_at_once(model: ClusterModel, watched: Wa
     assert len(await watched.list(DEPLOYMENT, "shop", f"{names.LABEL_NAME}=c")) == 1
 
 
+async def test_a_version_is_known_without_the_body(model: ClusterModel, watched: Watched) -> None:
+    cluster = WriteThrough(model, watched)
+    assert await watched.stored_version(DEPLOYMENT, "shop", "a") == ""
+    stored = await cluster.create(DEPLOYMENT, worker("a", "a"))
+
+    assert await watched.stored_version(DEPLOYMENT, "shop", "a") == stored["metadata"]["resourceVersion"]
+    assert await cluster.stored_version(DEPLOYMENT, "shop", "a") == stored["metadata"]["resourceVersion"]
+    model.remove(DEPLOYMENT, "shop", "a")
+    await settle()
+    assert await watched.stored_version(DEPLOYMENT, "shop", "a") == ""
+    assert await cluster.stored_version(DEPLOYMENT, "shop", "a") == ""
+
+
+async def test_no_version_is_vouched_for_that_is_too_old(model: ClusterModel, watched: Watched) -> None:
+    model.fail(KubeError(403, "Forbidden", "no"))
+
+    with pytest.raises(KubeError, match="Forbidden"):
+        await watched.stored_version(DEPLOYMENT, "shop", "a")
+
+
 async def test_an_object_of_another_owner_does_not_enter_the_copy(model: ClusterModel, watched: Watched) -> None:
     cluster = WriteThrough(model, watched)
     await watched.get(DEPLOYMENT, "shop", "any")
@@ -178,6 +198,30 @@ async def test_a_watch_that_ended_by_a_defect_is_started_again(
         await watched.get(DEPLOYMENT, "shop", "a")
     assert await watched.get(DEPLOYMENT, "shop", "a") is None
     assert [vars(record)["action"] for record in caplog.records] == ["watch_ended"]
+
+
+async def test_what_was_deleted_while_a_watch_had_ended_by_a_defect_is_reported(model: ClusterModel) -> None:
+    """Otherwise an object that is gone would keep its tunnel from others until the operator is restarted."""
+    deleted: list[str] = []
+
+    def listen(kind: Kind, event: str, manifest: Manifest) -> None:
+        if event == "DELETED":
+            deleted.append(manifest["metadata"]["name"])
+
+    found = Watched(model, listener=listen, entropy=Random(1))
+    model.put(DEPLOYMENT, worker("a", "a"))
+    assert await found.get(DEPLOYMENT, "shop", "a") is not None
+    model.fail(TypeError("surprise"))
+    await settle()
+    model.lose(DEPLOYMENT, "shop", "a")
+    model.fail(None)
+
+    with pytest.raises(KubeError, match="surprise"):
+        await found.get(DEPLOYMENT, "shop", "a")
+
+    assert await found.get(DEPLOYMENT, "shop", "a") is None
+    assert deleted == ["a"]
+    await found.close()
 
 
 async def test_a_read_after_the_end_starts_no_watch(watched: Watched) -> None:

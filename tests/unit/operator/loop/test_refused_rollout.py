@@ -42,6 +42,10 @@ class Labelled:
         is_watched = found is not None and (kind is TUNNEL or LABEL_ROLE in (found["metadata"].get("labels") or {}))
         return found if is_watched else None
 
+    async def stored_version(self, kind: Kind, namespace: str, name: str) -> str:
+        found = await self.get(kind, namespace, name)
+        return "" if found is None else str(found["metadata"].get("resourceVersion") or "")
+
 
 class Scene:
     """Passes every 15 s over an object, by default with a part of its own in the template; its workers are at rest."""
@@ -235,6 +239,35 @@ async def test_a_release_that_cannot_make_what_its_workers_need_keeps_nobody_wai
     assert scene.image == "worker:2"
 
 
+async def test_a_release_whose_child_a_policy_refuses_keeps_nobody_waiting() -> None:
+    """As many such objects as may roll at once would keep all others at the former release."""
+    scene = Scene(**PLAIN)
+    await scene.passes(3)
+    scene.kube.kind_refusals["NetworkPolicy"] = DENIED
+    scene.install("worker:2", WorkerNetwork(peers=()))
+
+    for _ in range(6):
+        found = await scene.passes(1)
+        assert (found["Progressing"], found["Degraded"]) == ("RolloutStuck", "ApiServerRefused")
+        assert scene.places() == 0
+    assert scene.image == "worker:1"
+
+    scene.kube.kind_refusals.clear()
+    await scene.passes(3)
+    assert scene.image == "worker:2"
+
+
+@pytest.mark.parametrize("status", [0, 409, 429, 500, 503])
+async def test_a_refusal_that_may_pass_costs_no_place(status: int) -> None:
+    scene = Scene(**PLAIN)
+    await scene.passes(3)
+    scene.kube.kind_refusals["NetworkPolicy"] = KubeError(status, "Busy", "try again")
+    scene.install("worker:2", WorkerNetwork(peers=()))
+
+    assert (await scene.passes(2))["Progressing"] in ("RolloutWaiting", "RollingWorkers")
+    assert scene.places() == 1
+
+
 @pytest.mark.parametrize(
     ("kind", "name"),
     [("ConfigMap", config_name(NAME)), ("ServiceAccount", workers_name(NAME)), ("NetworkPolicy", workers_name(NAME))],
@@ -323,3 +356,23 @@ async def test_a_taken_name_is_told_while_the_object_waits_for_its_turn() -> Non
     for _ in range(6):
         assert (await scene.passes(1))["Degraded"] == "NameConflict"
     assert scene.image == "worker:1"
+
+
+async def test_a_release_whose_document_a_policy_refuses_says_so_in_every_pass() -> None:
+    """It said in turn that it is stuck and that it waits, and took a turn from others every other pass."""
+    scene = Scene(**PLAIN)
+    await scene.passes(3)
+    scene.kube.edit("ConfigMap", config_name(NAME), "data", value={"worker.json": "of another client"})
+    scene.kube.kind_refusals["ConfigMap"] = DENIED
+    scene.install("worker:2")
+    assert (await scene.passes(1))["Progressing"] == "RolloutWaiting"
+
+    for _ in range(6):
+        found = await scene.passes(1)
+        assert (found["Progressing"], found["Degraded"]) == ("RolloutStuck", "ApiServerRefused")
+        assert scene.places() == 0
+    assert scene.image == "worker:1"
+
+    scene.kube.kind_refusals.clear()
+    await scene.passes(3)
+    assert scene.image == "worker:2"

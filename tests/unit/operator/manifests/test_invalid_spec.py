@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from ots_tunnel_operator.manifests.invalid_spec import find_invalid_spec
+from ots_tunnel_operator.plan.actions import TryTemplate
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.world.absence import Missing
-from tests.support.operator.worlds import planned, resource, world
+from tests.support.operator.worlds import planned, recorded, resource, world
 
 FOLDER: dict[str, Any] = {"sink": {"files": {"url": "file:///data/orders%20new"}}}
 
@@ -164,3 +165,51 @@ def test_it_is_looked_for_once_in_a_generation(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("ots_tunnel_operator.assess.preflight.find_invalid_spec", None)
 
     assert planned(found).problem is first is not None
+
+
+@pytest.mark.parametrize(
+    "anything",
+    [
+        {"spec": 5},
+        {"metadata": 5},
+        {"spec": {"containers": [{"name": ["worker"]}]}},
+        {"spec": {"containers": [{"name": "worker", "env": [{"name": {}}], "ports": [{"containerPort": []}]}]}},
+        {"spec": {"volumes": [{"name": ["data"]}]}},
+        {
+            "spec": {
+                "containers": [{"name": "worker", "volumeMounts": [{"name": ["data"], "mountPath": "/data"}]}],
+                "volumes": [{"name": ["data"], "emptyDir": {}}],
+            }
+        },
+    ],
+)
+def test_what_no_template_has_is_for_the_api_server_to_name(anything: dict[str, Any]) -> None:
+    """The definition accepts anything there: the operator fails on none of it."""
+    into_a_table = planned(world(resource(recorded(), workers={"podTemplate": anything})))
+    into_a_folder = find_invalid_spec(resource(**FOLDER, workers={"podTemplate": anything}).object)
+
+    assert [type(action) for action in into_a_table.actions].count(TryTemplate) == 1
+    assert into_a_folder is not None
+    assert "no volume is mounted" in into_a_folder.message
+
+
+def nested(levels: int) -> Any:
+    found: Any = {}
+    for _ in range(levels):
+        found = {"a": found}
+    return found
+
+
+@pytest.mark.parametrize("levels", [50, 9000])
+def test_a_template_that_is_nested_too_deeply_is_named_and_not_rendered(levels: int) -> None:
+    of = resource(recorded(), workers={"podTemplate": {"spec": nested(levels)}})
+
+    problem = planned(world(of)).problem
+
+    assert problem is not None
+    assert (problem.reason, problem.leaves_workers) == (Reason.INVALID_SPEC, True)
+    assert "spec.workers.podTemplate: found fields nested more than 50 levels deep, allowed are 50" in problem.message
+
+
+def test_templates_as_deep_as_those_of_kubernetes_are_taken() -> None:
+    assert find_invalid_spec(resource(workers={"podTemplate": {"spec": nested(48)}}).object) is None

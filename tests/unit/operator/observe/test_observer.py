@@ -19,6 +19,7 @@ from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.kinds import Kind
 from ots_tunnel_operator.loop_cache import LoopCache
+from ots_tunnel_operator.observe import tunnel as tunnel_module
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
 from ots_tunnel_operator.reasons import Reason
@@ -54,10 +55,17 @@ RUNNING = description(channel("c1", consumed=NOW - 5))
 class OneSecret:
     """An API server that has the Secret and nothing else."""
 
+    def __init__(self, version: str = "") -> None:
+        self.version, self.reads = version, 0
+
     async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
         values = {"accessKeyId": KEYS.access_key_id, "accessKeySecret": KEYS.access_key_secret}
         data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+        self.reads += kind.kind == "Secret"
         return {"data": data} if kind.kind == "Secret" else None
+
+    async def stored_version(self, kind: Kind, namespace: str, name: str) -> str:
+        return self.version if kind.kind == "Secret" else ""
 
     async def list(self, kind: Kind, namespace: str, selector: str) -> list[dict[str, Any]]:
         return []
@@ -76,6 +84,9 @@ class Service:
         if isinstance(self.answer, TunnelError):
             raise self.answer
         return self.answer
+
+    async def get_checkpoint(self, *_: Any) -> Any:
+        raise ConnectError("nobody looks without a client here")
 
     async def describe_table(self, table: str) -> Any:
         self.calls.append("DescribeTable")
@@ -100,7 +111,7 @@ def connected_cache(service: Service, *, tables: bool = True) -> LoopCache:
             tunnels=service,
             rows=service,
             tables=service,
-            calls=Calls(asyncio.Semaphore(4)),
+            calls=Calls(),
             close=service.close,
         )
         side.instance = cast(Instance, instance)
@@ -110,8 +121,10 @@ def connected_cache(service: Service, *, tables: bool = True) -> LoopCache:
     return cache
 
 
-async def observe(cache: LoopCache, now: float = NOW, of: Resource | None = None) -> World:
-    observer = Observer(cast(Kube, OneSecret()), cast(Any, None), SETTINGS)
+async def observe(
+    cache: LoopCache, now: float = NOW, of: Resource | None = None, kube: OneSecret | None = None
+) -> World:
+    observer = Observer(cast(Kube, kube or OneSecret()), cast(Any, None), SETTINGS)
     return await observer.observe(of or resource(recorded()), cache, elder=None, now=now)
 
 
@@ -367,3 +380,46 @@ async def test_children_of_others_are_not_observed_as_ours(
     seen = await observer.observe(of, LoopCache(), elder=elder, now=NOW)
 
     assert bool(seen.children) == is_ours
+
+
+async def test_a_secret_is_read_again_after_a_change_and_after_a_failed_call_alone() -> None:
+    service, kube = Service(), OneSecret("7")
+    cache = connected_cache(service)
+
+    for later in (0.0, 15.0, 30.0):
+        await observe(cache, NOW + later, kube=kube)
+    # one for each side
+    assert kube.reads == 2
+
+    kube.version = "8"
+    await observe(cache, NOW + 45.0, kube=kube)
+    assert kube.reads == 4
+
+    service.answer = service_error("OTSAuthFailed", "no", http_status=403)
+    for later in (60.0, 75.0):
+        await observe(cache, NOW + later, kube=kube)
+    assert kube.reads == 5
+
+
+async def test_a_suspended_object_is_described_anew_until_the_last_worker_has_handed_back_its_channels() -> None:
+    service = Service()
+    cache, of = connected_cache(service), resource(recorded(), suspend=True)
+
+    await observe(cache, NOW, of)
+    service.answer = description(channel("c1", client="", consumed=NOW - 5))
+    await observe(cache, NOW + 1.0, of)
+    assert service.calls == ["DescribeTunnel"] * 2
+    await observe(cache, NOW + 2.0, of)
+
+    assert service.calls.count("DescribeTunnel") == 2
+
+
+async def test_a_tunnel_of_more_channels_than_any_table_has_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tunnel_module, "MAX_CHANNELS", 1)
+    cache = connected_cache(Service(description(channel("c1"), channel("c2"))))
+
+    found = (await observe(cache)).tunnel
+
+    assert isinstance(found, Failure)
+    assert "found 2 channels, allowed are 1" in found.problem.message
+    assert cache.tunnel is None

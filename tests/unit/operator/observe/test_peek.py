@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -60,7 +59,7 @@ class Service:
 
 def cache_of(service: Service) -> LoopCache:
     cache = LoopCache()
-    instance = SimpleNamespace(endpoint=EMULATOR, credentials=KEYS, tunnels=service, calls=Calls(asyncio.Semaphore(4)))
+    instance = SimpleNamespace(endpoint=EMULATOR, credentials=KEYS, tunnels=service, calls=Calls())
     cache.source.instance = cast(Instance, instance)
     return cache
 

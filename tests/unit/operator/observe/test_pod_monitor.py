@@ -15,6 +15,7 @@ from ots_tunnel_operator.manifests.pod_monitor import pod_monitor
 from ots_tunnel_operator.observe.pod_monitor import AGAIN_SECONDS, observe_pod_monitor, with_refusal
 from ots_tunnel_operator.plan.actions import ApplyObject, Aside, DeleteObject
 from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.absence import Failure, Missing, Unread
 from ots_tunnel_operator.world.resource import Resource
 from tests.support.kube.kube_memory import KubeMemory
@@ -113,6 +114,22 @@ async def test_one_that_cannot_be_removed_is_told_unless_the_kind_is_gone(api: A
 
     api.blind = NO_KIND
     assert await look(api, LEFT) == Unread()
+
+
+async def test_one_that_a_finalizer_holds_is_deleted_once_and_told(api: Api) -> None:
+    await carry_out(api, WANTED, ApplyObject(MANIFEST), LoopCache())
+    held = api.objects["PodMonitor", NAME]["metadata"]
+    held |= {"deletionTimestamp": timestamp(NOW), "finalizers": ["somebody.example/keep"]}
+    api.writes.clear()
+
+    assert await carry_out(api, LEFT, DeleteObject(POD_MONITOR, NAME), LoopCache()) is False
+    assert api.writes == []
+    assert not isinstance(await look(api, LEFT, at(LoopCache(), AGAIN_SECONDS - 1)), Failure)
+    found = await look(api, LEFT, at(LoopCache(), AGAIN_SECONDS))
+    assert isinstance(found, Failure)
+    assert "a finalizer holds it (somebody.example/keep)" in found.problem.message
+    # the object asks for one again: it is made when this one has gone
+    assert not isinstance(await look(api, WANTED, at(LoopCache(), AGAIN_SECONDS)), Failure)
 
 
 async def test_a_refusal_fails_no_pass_and_is_shown_until_the_next_try(api: Api) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
+import tracemalloc
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-import aiohttp
 import pytest
 from aiohttp import web
 
 from ots_tunnel_operator import names
-from ots_tunnel_operator.observe import scrape as scrape_module
-from ots_tunnel_operator.observe.scrape import scrape
+from ots_tunnel_operator.observe import scrape as scraping
+from ots_tunnel_operator.observe import worker_page
+from ots_tunnel_operator.observe.scrape import read_document, scrape
 from ots_tunnel_operator.world.pod import Pod
 from ots_tunnel_operator.world.report import RefusedCount, ReportedGap, SinkContact
 from tests.support.operator.worlds import recorded, resource
@@ -33,11 +34,16 @@ class Worker:
 
     status: int = 200
     body: bytes = REPORT
+    is_chunked: bool = False
+    """Whether the answer does not tell its length before."""
     requests: int = 0
 
     async def answer(self, request: web.Request) -> web.Response:
         self.requests += 1
-        return web.Response(status=self.status, body=self.body)
+        answer = web.Response(status=self.status, body=self.body)
+        if self.is_chunked:
+            answer.enable_chunked_encoding()
+        return answer
 
 
 @pytest.fixture
@@ -57,8 +63,7 @@ def pod(phase: str = "Running", ip: str = "127.0.0.1") -> Pod:
 
 
 async def scraped(*pods: Pod) -> tuple[Pod, ...]:
-    async with aiohttp.ClientSession() as session:
-        return await scrape(session, resource(recorded()), pods, timeout=5.0)
+    return await scrape(worker_page.WorkerPages().read, resource(recorded()), pods, timeout=5.0)
 
 
 async def test_a_running_worker_reports_its_channels(worker: Worker) -> None:
@@ -108,6 +113,10 @@ async def test_a_pod_that_does_not_run_is_not_asked(worker: Worker) -> None:
         (200, REPORT.replace(b'"channels"', b'"refused": {"records": 5}, "channels"')),
         (200, with_sink(b'{"lookedTime": null, "confirmedTime": null, "failing": {"since": null, "error": "x"}}')),
         (200, with_sink(b"{}")),
+        (200, b"[" * 100_000),
+        (200, REPORT.replace(b"12.5", b"NaN")),
+        (200, REPORT.replace(b"40", b"1e999")),
+        (200, REPORT.replace(b"7", b"-Infinity")),
     ],
     ids=[
         "error",
@@ -119,6 +128,10 @@ async def test_a_pod_that_does_not_run_is_not_asked(worker: Worker) -> None:
         "a count without keys",
         "a failing write without its time",
         "nothing of the sink",
+        "nested without end",
+        "a rate that is no number",
+        "a share without end",
+        "rows without end",
     ],
 )
 async def test_an_answer_of_another_form_is_no_report(worker: Worker, status: int, body: bytes) -> None:
@@ -156,8 +169,10 @@ async def test_what_a_worker_knows_of_its_sink(worker: Worker, document: bytes, 
     assert found.report.sink == contact
 
 
-async def test_a_huge_answer_is_no_report(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scrape_module, "MAX_BYTES", 100)
+@pytest.mark.parametrize("is_chunked", [False, True], ids=["of a told length", "of any length"])
+async def test_a_huge_answer_is_no_report(worker: Worker, monkeypatch: pytest.MonkeyPatch, is_chunked: bool) -> None:
+    worker.is_chunked = is_chunked
+    monkeypatch.setattr(worker_page, "MAX_BYTES", 100)
 
     assert [each.report for each in await scraped(pod())] == [None]
 
@@ -173,3 +188,38 @@ async def test_a_silent_worker_is_logged_with_its_object(worker: Worker, caplog:
     (line,) = (vars(record) for record in caplog.records)
     assert (line["action"], line["namespace"], line["object"]) == ("worker_silent", "default", "flights-copy")
     assert (line["kind"], line["child"]) == ("Pod", "pod-1")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[" + b"[]," * 2_000_000 + b"[]]", b"[" + b'"ab",' * 1_000_000 + b'"ab"]', b"[" * 300_000],
+    ids=["empty lists", "short texts", "nested lists"],
+)
+async def test_a_page_of_many_small_values_takes_no_memory(worker: Worker, body: bytes) -> None:
+    """Such a page of 8 MiB would be 200 MB as Python objects, of which the process of all objects has 512."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="allowed are 200000"):
+            read_document(body)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most < 1_000_000
+
+
+async def test_the_workers_of_an_object_report_a_bounded_number_of_channels(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scraping, "MAX_CHANNELS", 2)
+
+    found = await scraped(pod(), pod(), pod())
+
+    assert sorted(each.report is None for each in found) == [False, False, True]
+
+
+@pytest.mark.parametrize("number", [b"9223372036854775808", b"1" + b"0" * 400])
+async def test_a_number_that_no_status_can_hold_is_no_report(worker: Worker, number: bytes) -> None:
+    worker.body = REPORT.replace(b'"lagSeconds": 3', b'"lagSeconds": ' + number)
+
+    assert [each.report for each in await scraped(pod())] == [None]

@@ -65,6 +65,9 @@ def test_a_label_of_the_process_replaces_none_by_which_children_are_found() -> N
 def test_it_is_forgotten_only_once_it_is_gone() -> None:
     assert steps(asked(THERE, wanted=False)) == (Aside(DeleteObject(POD_MONITOR, NAME)),)
     assert steps(asked(Missing(), wanted=False)) == (RecordStatus({"podMonitor": None}),)
+    # one that a finalizer holds is deleted once
+    held = {"metadata": {"name": NAME, "deletionTimestamp": "2027-01-15T08:00:00Z", "finalizers": ["x/y"]}}
+    assert steps(asked(held, wanted=False)) == ()
 
 
 @pytest.mark.parametrize("wanted", [True, False])

@@ -14,6 +14,7 @@ from ots_tunnel_operator.manifests.snapshot_document import snapshot_progress_ma
 from ots_tunnel_operator.plan import workers
 from ots_tunnel_operator.plan.actions import (
     ApplyObject,
+    ApplyToExisting,
     CreateTunnel,
     DeleteObject,
     EnsureDestination,
@@ -80,7 +81,8 @@ def test_a_table_that_was_created_anew_before_anything_was_consumed_is_a_new_des
     now = world(resource(recorded(destination=ours)), tunnel=unmoved, destination=Table(COPY, created=NOW - 5.5))
 
     assert steps(now) == ["ScaleDown"]
-    ended = replace(now, children=deployment(0), pods=())
+    freed = Tunnel(description(base("b1", client=""), stage=Stage.BASE), {ChannelId("b1"): FRESH})
+    ended = replace(now, children=deployment(0), pods=(), tunnel=freed)
     (forgotten,) = planned(ended).actions
     assert isinstance(forgotten, RecordStatus)
     assert forgotten.change["destination"] == dict.fromkeys(OF_TABLE)
@@ -196,7 +198,8 @@ def test_no_worker_of_the_former_table_is_left_when_another_one_is_used(
     now = world(resource(recorded() | before), tunnel=unmoved, destination=destination)
 
     assert steps(now) == ["ScaleDown"]
-    ending = replace(now, children=deployment(0))
+    freed = Tunnel(description(base("b1", client=""), stage=Stage.BASE), {ChannelId("b1"): FRESH})
+    ending = replace(now, children=deployment(0), tunnel=freed)
     waits = Reason.CREATING_DESTINATION
     assert (steps(ending), planned(ending).wait.reason) == ([], waits)
     assert "EnsureDestination" in steps(replace(ending, pods=()))
@@ -434,7 +437,7 @@ def test_base_data_is_completed_when_every_channel_is_terminated() -> None:
 
 
 def test_a_problem_creates_nothing_and_leaves_running_workers_alone() -> None:
-    assert steps(world(resource(), tunnel=BUSY, children={})) == []
+    assert steps(world(resource(), tunnel=BUSY, children={}, pods=())) == []
     assert replicas(world(tunnel=BUSY)) == 1
 
 
@@ -447,8 +450,15 @@ def test_a_missing_tunnel_is_never_created_again_and_its_workers_stop(tunnel: An
     assert found.problem.stalled
 
 
+@pytest.mark.parametrize("changes", [{"elder": ELDER}, {"tunnel": Missing()}])
+def test_workers_whose_deployment_no_watch_shows_are_stopped_all_the_same(changes: dict[str, Any]) -> None:
+    """Another client has taken the operator's labels from it: its pods go on."""
+    assert steps(world(children={}, **changes)) == ["ScaleDown"]
+    assert steps(world(resource(recorded(), suspend=True), children={})) == ["ScaleDown"]
+
+
 def test_the_younger_object_on_a_tunnel_starts_nothing_and_stops_what_it_has() -> None:
-    assert steps(world(resource(), elder=ELDER, children={})) == []
+    assert steps(world(resource(), elder=ELDER, children={}, pods=())) == []
     assert steps(world(elder=ELDER)) == ["ScaleDown"]
 
 
@@ -492,6 +502,7 @@ def test_a_fraction_of_the_end_time_is_not_cut_off() -> None:
 
 OBJECTS = [
     "ServiceAccount/flights-copy-spark",
+    "ServiceAccount/flights-copy-spark-executors",
     "Role/flights-copy-spark",
     "RoleBinding/flights-copy-spark",
     "ConfigMap/flights-copy-snapshot-config",
@@ -819,3 +830,17 @@ def created_here(destination: dict[str, Any], found: Table) -> bool:
 
     assert isinstance(record, RecordStatus)
     return bool(record.change["destination"]["createdByOperator"])
+
+
+@pytest.mark.parametrize(
+    ("runs", "acts"), [((replace(DRIVER, phase="Running", terminated=False),), ["ApplyToExisting"]), ((DRIVER,), [])]
+)
+def test_suspend_looks_for_an_application_that_no_watch_shows(runs: tuple[SparkPod, ...], acts: list[str]) -> None:
+    """It has lost the operator's labels to another client: its pods went on, and the object said that it stops."""
+    of = resource(recorded(snapshot={"tunnelId": TUNNEL_ID}), suspend=True, **SPARK)
+    found = planned(replace(spark_world({}, spark_pods=runs), resource=of))
+
+    assert [type(action).__name__ for action in found.actions] == acts
+    for action in found.actions:
+        assert isinstance(action, ApplyToExisting)
+        assert action.manifest["spec"]["suspend"] is True

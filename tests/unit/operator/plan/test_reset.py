@@ -48,7 +48,11 @@ from tests.support.operator.worlds import (
 )
 
 SOURCE = Table(SCHEMA, stream_retention_seconds=7 * 86_400)
-CONSUMED = Tunnel(description(channel("c1", consumed=NOW - 3600), base("b1", ChannelStatus.TERMINATED)))
+CONSUMED = Tunnel(
+    description(
+        channel("c1", ChannelStatus.CLOSE, client="", consumed=NOW - 3600), base("b1", ChannelStatus.TERMINATED)
+    )
+)
 ANOTHER = Tunnel(description(base("b1"), stage=Stage.BASE, tunnel_id=TunnelId("another")), {ChannelId("b1"): FRESH})
 EXPIRED = Failure(Problem(Reason.TUNNEL_EXPIRED, "expired"))
 SILENT = Failure(Problem(Reason.ENDPOINT_UNREACHABLE, "no answer"))
@@ -121,7 +125,10 @@ def test_a_reset_begins_with_the_record_of_its_whole_request() -> None:
         (suspended(NEW_BASE | {"existingTunnel": "Keep"}), "ask with existingTunnel Delete"),
         (suspended(NEW_BASE, {}), "nothing is recorded that could be reset"),
         (suspended(REWIND, recorded(verdict=BEHIND), destination=Missing()), "the rows in the destination are lost"),
-        (suspended(REWIND, tunnel=Tunnel(description(base("b1"), stage=Stage.BASE))), "not every existing row"),
+        (
+            suspended(REWIND, tunnel=Tunnel(description(base("b1", client=""), stage=Stage.BASE))),
+            "not every existing row",
+        ),
         (suspended(REWIND, tunnel=Tunnel(description(stage=Stage.INIT))), "not every existing row was copied"),
         (suspended(REWIND, tunnel=Missing()), "it is not known whether every existing row was copied"),
     ],
@@ -210,7 +217,7 @@ def test_a_stream_that_was_enabled_again_has_no_older_changes() -> None:
 
 
 def test_an_object_that_only_follows_changes_has_no_base_phase() -> None:
-    kind = Tunnel(description(channel("c1", consumed=NOW - 60), kind=TunnelType.Stream))
+    kind = Tunnel(description(channel("c1", client="", consumed=NOW - 60), kind=TunnelType.Stream))
     window = {"source__tunnel__type": "Stream", "source__tunnel__stream": {"startFrom": "Earliest"}}
 
     assert records(planned(suspended(REWIND, tunnel=kind, **window)))["state"] == "Running"

@@ -36,7 +36,7 @@ STUCK = FORGOTTEN | {
 }
 ADOPT = {"token": "t", "form": "NewTunnel", "existingTunnel": "Adopt"}
 RESTORED = Tunnel(
-    description(channel("c9", consumed=NOW - 10), kind=TunnelType.Stream, tunnel_id=TunnelId("another")),
+    description(channel("c9", client="", consumed=NOW - 10), kind=TunnelType.Stream, tunnel_id=TunnelId("another")),
     {ChannelId("c9"): FRESH},
 )
 ROWS = Table(COPY, empty=False)

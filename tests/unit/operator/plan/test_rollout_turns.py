@@ -11,14 +11,14 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.diagnosis import pod_template_refused
 from ots_tunnel_operator.manifests.worker_deployment import deployment as rendered
 from ots_tunnel_operator.manifests.worker_document import worker_config
-from ots_tunnel_operator.plan.actions import Action, ApplyObject, CheckName, Plan, SetReplicas, TryTemplate
+from ots_tunnel_operator.plan.actions import Action, ApplyObject, CheckName, Plan, SetReplicas, TryObject, TryTemplate
 from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.plan.rollout import refused
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.conditions import notices
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.world.pod import Container
+from ots_tunnel_operator.world.pod import Container, Origin
 from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.world import RolloutTurn, World
 from tests.support.operator.worlds import (
@@ -234,6 +234,29 @@ def test_a_new_worker_that_is_ready_for_a_moment_in_each_life_is_no_progress(
     assert (f"the former workers keep running; new pod: {told}" in found["message"]) == (reason == "RolloutStuck")
 
 
+@pytest.mark.parametrize(("image", "reason"), [("worker:1", "RollingWorkers"), ("worker:2", "RolloutStuck")])
+def test_a_former_worker_that_was_made_again_in_the_middle_is_not_taken_for_a_new_one(image: str, reason: str) -> None:
+    """A node that is lost makes the controller replace one of the former template: it is the youngest pod then."""
+    of = resource(recorded(observedGeneration=3))
+    children = deployed(of, 2, "worker:2", replicas=3, updatedReplicas=1)
+    made = Origin.of(children["Deployment", "flights-copy"]["spec"]["template"])
+    ends = pod(
+        "pod-2",
+        created=NOW - 650.0,
+        template=image,
+        origin=replace(made, image=image),
+        restarts=5,
+        message=ENDS,
+        container=Container(started=NOW - 5.0),
+    )
+    new = pod("pod-3", created=NOW - 700.0, template="worker:2", origin=made)
+
+    found = progress(world(of, children=children, pods=(ends, new)))["Progressing"]
+
+    assert found["reason"] == reason
+    assert (ENDS in found["message"]) == (reason == "RolloutStuck")
+
+
 REFUSED = pod_template_refused("denied by a policy", has_own_part=True)
 SELECTED = {"podTemplate": {"spec": {"nodeSelector": {"disk": "ssd"}}}}
 
@@ -248,7 +271,7 @@ def test_what_a_person_has_to_end_takes_no_place(said: tuple[str, str], problem:
     """Three such objects would keep the workers of all others at the former release, for ever."""
     of = old(said)
 
-    found = refused(planned(of), of, problem, FAILED)
+    found = refused(planned(of), of, problem, FAILED, lasts=True)
 
     assert found.wait is not None
     assert (found.wait.reason, found.held, found.problem) == ("RolloutStuck", None, problem)
@@ -259,10 +282,11 @@ def test_it_is_tried_again_without_a_place_and_then_waits_for_its_turn() -> None
     of = templated(STUCK)
     found = planned(of)
 
-    assert ([type(one) for one in told(found)], looked_up(found)) == ([TryTemplate], ["ConfigMap", "Deployment"])
+    assert [type(one) for one in told(found)] == [TryTemplate, TryObject]
+    assert looked_up(found) == ["ConfigMap", "Deployment"]
     assert found.held is not None
     assert found.held.reason == "RolloutWaiting"
-    after = refused(found, of, REFUSED, FAILED)
+    after = refused(found, of, REFUSED, FAILED, lasts=True)
     assert after.wait is not None
     assert (after.wait.reason, after.held) == ("RolloutStuck", None)
     # who only waits calls nobody, because many objects begin to wait at once: names are looked up in memory
@@ -273,7 +297,7 @@ def test_it_is_tried_again_without_a_place_and_then_waits_for_its_turn() -> None
 def test_what_may_be_over_in_the_next_pass_costs_no_place() -> None:
     of, problem = old(ROLLING), Problem(Reason.API_SERVER_REFUSED, "no answer")
 
-    found = refused(planned(of), of, problem, FAILED)
+    found = refused(planned(of), of, problem, FAILED, lasts=False)
 
     assert found.wait is not None
     assert (found.wait.reason, found.problem) == ("RollingWorkers", problem)
@@ -282,7 +306,7 @@ def test_what_may_be_over_in_the_next_pass_costs_no_place() -> None:
 def test_a_refusal_in_the_middle_of_a_rollout_keeps_its_place() -> None:
     mid = replace(old(ROLLING), children=deployed(resource(recorded()), 1, "worker:1", replicas=2, updatedReplicas=1))
 
-    found = refused(planned(mid), mid, REFUSED, FAILED)
+    found = refused(planned(mid), mid, REFUSED, FAILED, lasts=True)
 
     assert found.wait is not None
     assert found.wait.reason == "RollingWorkers"
@@ -292,7 +316,7 @@ def test_a_refusal_without_a_rollout_is_only_told() -> None:
     of = resource(recorded(observedGeneration=3))
     at_rest = world(of, children=deployed(of, 1, "worker:2"))
 
-    found = refused(planned(at_rest), at_rest, REFUSED, FAILED)
+    found = refused(planned(at_rest), at_rest, REFUSED, FAILED, lasts=True)
 
     assert (found.wait, found.held, found.problem) == (None, None, REFUSED)
 

@@ -9,7 +9,7 @@ import pytest
 
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel_operator import names
-from ots_tunnel_operator.plan.actions import ApplyObject, MarkPod
+from ots_tunnel_operator.plan.actions import ApplyObject, MarkPod, SetReplicas
 from ots_tunnel_operator.plan.scaling import Course, course, longest_seconds
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world.absence import Failure
@@ -161,6 +161,19 @@ def test_the_plan_names_the_worker_before_it_applies_the_number() -> None:
     assert (first.replicas, second.replicas) == (1, 1)
     assert first.wait is not None
     assert first.wait.message == "from 4 to 1 workers, one at a time: pod-c is the next to go"
+
+
+@pytest.mark.parametrize("reason", ["NameConflict", "ApiServerRefused"])
+def test_the_number_follows_although_what_the_workers_need_is_refused(reason: str) -> None:
+    """ServiceAccount, NetworkPolicy and ConfigMap come before the Deployment, and a refusal ends the pass."""
+    refused = [{"type": "Ready", "status": "False", "reason": reason}]
+    second = four(1, pods=marked("pod-c"))
+    again = replace(second, resource=resource(recorded(conditions=refused), replicas=1))
+
+    assert planned(again).actions[0] == SetReplicas(3)
+    assert SetReplicas(3) not in planned(second).actions, "one write is enough otherwise"
+    as_wanted = replace(second, resource=resource(recorded(conditions=refused), replicas=4))
+    assert not any(isinstance(one, SetReplicas) for one in planned(as_wanted).actions)
 
 
 def test_the_status_says_what_the_next_step_waits_for() -> None:

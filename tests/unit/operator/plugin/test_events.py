@@ -12,9 +12,10 @@ import pytest
 from ots_tunnel_operator.plugin.events.belonging import own_events
 from ots_tunnel_operator.plugin.events.folding import folded
 from ots_tunnel_operator.plugin.events.view import events_lines
+from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.text.screen import Screen
 from ots_tunnel_operator.times import timestamp
-from tests.support.operator.plugin_objects import NOW, UID, expired, healthy, late
+from tests.support.operator.plugin_objects import NOW, UID, body, expired, healthy, late
 
 FOLDER = Path(__file__).parents[3] / "golden" / "plugin"
 WIDE = Screen()
@@ -37,6 +38,15 @@ def warning(*words: str, **values: Any) -> dict[str, Any]:
 
 def pod(reason: str, message: str, number: int = 0, **values: Any) -> dict[str, Any]:
     return event(reason, message, kind="Pod", name=PODS[number], **values)
+
+
+def test_the_log_of_a_worker_is_found_whatever_the_object_is_called() -> None:
+    copy = Ott(body("daily-snapshot-copy"))
+    failing = event("BackOff", "restarting", kind="Pod", name="daily-snapshot-copy-7d4f8b9c-bbbbb", type="Warning")
+
+    text = "\n".join(events_lines(copy, [failing], WIDE, NOW))
+
+    assert "logs -l ots-tunnel.dev/name=daily-snapshot-copy,ots-tunnel.dev/role=worker" in text
 
 
 EVENTS = [

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ots_tunnel_operator.plugin.command import run
+from ots_tunnel_operator.plugin.command import cli, run
 from ots_tunnel_operator.plugin.kubectl import Kubectl, KubectlFailed
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.report import Report, report_of
-from tests.support.operator.plugin_objects import NOW, body, healthy, report_document, unseen
+from tests.support.operator.plugin_objects import NOW, body, healthy, paused, report_document, unseen
 
 PROGRAM = """#!/bin/sh
 echo "$*" >> {folder}/calls
@@ -66,6 +66,29 @@ def test_flags_and_namespace_go_to_every_call(answers: Answers) -> None:
     assert answers.calls == [
         "--context=prod --namespace shop get tablestoretunnels.ots-tunnel.dev --selector team=shop --output=json"
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("why orders-copy", "kubectl ott resume --context=prod orders-copy -n shop"),
+        ("restart orders-copy", "so no worker runs: kubectl ott resume --context=prod orders-copy -n shop"),
+        ("events orders-copy", "kubectl ott why --context=prod orders-copy -n shop"),
+    ],
+)
+def test_commands_that_are_shown_have_the_flags_of_their_caller(
+    answers: Answers, capsys: pytest.CaptureFixture[str], words: str, shown: str
+) -> None:
+    answers.add("get tablestoretunnels", paused().body)
+    answers.add("get deployments", {"metadata": {"name": "orders-copy"}})
+    answers.add("get events", {"items": []})
+    answers.add("get leases", said="Error from server (NotFound)", code=1)
+
+    run(lambda: cli.main([*words.split(), "--context", "prod"], standalone_mode=False))
+
+    told = " ".join("".join(capsys.readouterr()).split())
+    assert shown in told
+    assert "kubectl ott resume orders-copy" not in told
 
 
 def test_the_last_line_of_kubectl_is_the_error(answers: Answers) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from typing import Any
 
 import click
 import pytest
@@ -117,7 +118,7 @@ def test_a_tunnel_that_the_object_did_not_create_is_deleted_by_hand() -> None:
 
     (step,) = steps_for(Ott(found), Reason.TUNNEL_EXPIRED)
 
-    assert step.commands[1] == "ots-tunnel tunnel delete orders orders-copy --from-object shop/orders-copy --yes"
+    assert step.commands[1] == "ots-tunnel tunnel delete orders orders-copy --from-object shop/orders-copy"
 
 
 def test_an_object_that_has_used_no_tunnel_needs_no_reset() -> None:
@@ -126,7 +127,7 @@ def test_an_object_that_has_used_no_tunnel_needs_no_reset() -> None:
 
     *_, step = steps_for(Ott(found), Reason.DESTINATION_BEHIND_TUNNEL)
 
-    assert step.text.startswith("Or start over: empty the destination, and delete the tunnel")
+    assert step.text.startswith("Or start over: empty the destination, and, if nothing else uses the tunnel, delete it")
     assert step.commands == ("ots-tunnel tunnel delete orders orders-copy --from-object shop/orders-copy",)
 
 
@@ -137,6 +138,30 @@ def test_a_tunnel_that_was_to_exist_is_created() -> None:
     (step,) = steps_for(Ott(found), Reason.TUNNEL_NOT_FOUND)
 
     create = "ots-tunnel tunnel create orders orders-copy --type BaseAndStream --from-object shop/orders-copy"
+    assert step.commands == (create,)
+
+
+@pytest.mark.parametrize(
+    ("spec", "options"),
+    [
+        ({"source__tunnel__type": "Stream", "source__tunnel__stream": {"startFrom": "Earliest"}}, "Stream --earliest"),
+        (
+            {
+                "source__tunnel__type": "Stream",
+                "source__tunnel__stream": {"startFrom": "Timestamp", "startTime": "2026-11-20T09:00:00.5+08:00"},
+            },
+            "Stream --start-time 2026-11-20T01:00:00Z",
+        ),
+        ({"engine__baseData": "Spark"}, "Stream"),
+    ],
+)
+def test_the_tunnel_that_is_created_is_the_one_that_the_spec_wants(spec: dict[str, Any], options: str) -> None:
+    found = body(source__tunnel__managementPolicy="UseExisting", **spec)
+    del found["status"]["tunnel"]
+
+    (step,) = steps_for(Ott(found), Reason.TUNNEL_NOT_FOUND)
+
+    create = f"ots-tunnel tunnel create orders orders-copy --type {options} --from-object shop/orders-copy"
     assert step.commands == (create,)
 
 
@@ -168,6 +193,26 @@ def test_more_workers_than_channels_are_never_advised() -> None:
     assert "More workers cannot help, there are 3 workers for 3 channels" in capacity(equal)[0].text
     assert capacity(many)[0].commands == ("kubectl -n shop scale ott/orders-copy --replicas=2",)
     assert capacity(unknown)[0].commands == ("kubectl -n shop scale ott/orders-copy --replicas=2",)
+
+
+@pytest.mark.parametrize("reason", [Reason.RETENTION_AT_RISK, Reason.LAG_HIGH])
+def test_what_is_late_because_no_worker_runs_is_not_scaled_but_let_run(reason: Reason) -> None:
+    value = {"Degraded": ("True", reason, "late")}
+    paused = Ott(body(suspend=True) | {"status": status(channels={"open": 0}, conditions=conditions(**value))})
+    empty = Ott(body(replicas=0) | {"status": status(channels={"open": 0}, conditions=conditions(**value))})
+
+    assert next_steps(paused)[0].commands == ("kubectl ott resume orders-copy -n shop",)
+    assert next_steps(empty)[0].commands == ("kubectl -n shop scale ott/orders-copy --replicas=1",)
+
+
+def test_a_copy_by_spark_gets_executors_not_workers() -> None:
+    found = body(engine__baseData="Spark")
+    found["status"] = status(snapshot={"application": "orders-copy-snapshot", "state": "RUNNING"})
+
+    (step,) = steps_for(Ott(found), Reason.RETENTION_AT_RISK)
+
+    assert "spec.spark.executor.instances" in step.text
+    assert step.commands == ("kubectl -n shop edit ott orders-copy",)
 
 
 def test_a_busy_sink_is_named_as_a_possible_limit() -> None:
@@ -233,20 +278,60 @@ def test_a_destination_may_be_dropped_only_before_anything_was_consumed() -> Non
     assert start_over.commands
 
 
-def test_records_that_are_refused_are_corrected_or_passed_over() -> None:
-    correct, again = steps_for(refused(), Reason.SINK_REJECTED)
+def test_records_that_are_refused_are_corrected_or_kept_before_they_are_left_out() -> None:
+    correct, again, leave_out = steps_for(refused(), Reason.SINK_REJECTED)
 
     assert "DeadLetter" in correct.text
-    assert '"onPermanentError":"Skip"' in correct.commands[0]
+    assert correct.commands == ("kubectl -n shop edit ott orders-copy",)
     assert again.commands == ("kubectl ott restart orders-copy -n shop",)
+    assert "lost" in leave_out.text
+    assert '"onPermanentError":"Skip"' in leave_out.commands[0]
+
+
+def test_beside_spark_no_record_can_be_left_out() -> None:
+    steps = steps_for(Ott(body(engine__baseData="Spark")), Reason.SINK_REJECTED)
+
+    assert [command for step in steps for command in step.commands] == [
+        "kubectl -n shop edit ott orders-copy",
+        "kubectl ott restart orders-copy -n shop",
+    ]
+
+
+def test_the_rows_of_a_destination_are_looked_at_before_they_are_written_over() -> None:
+    look, over = steps_for(healthy(), Reason.DESTINATION_NOT_EMPTY)
+
+    assert "Merge" not in " ".join(look.commands)
+    assert "may be written over" in over.text
+    assert '"onExisting":"Merge"' in over.commands[0]
+
+
+def test_a_tunnel_of_another_form_is_deleted_only_if_nothing_needs_it() -> None:
+    (step,) = steps_for(healthy(), Reason.SPEC_MISMATCH)
+
+    assert "only if nothing needs its checkpoints" in step.text
+
+
+@pytest.mark.parametrize("text", sorted({text for text in commands() if "delete" in text}))
+def test_no_deletion_is_confirmed_in_advance(text: str) -> None:
+    assert "--yes" not in text
 
 
 def test_a_worker_without_memory_gets_more_or_holds_less() -> None:
-    (default,) = steps_for(healthy(), Reason.OOM_KILLED)
-    (given,) = steps_for(Ott(body(workers={"memoryBudgetBytes": 1000})), Reason.OOM_KILLED)
+    limited = {"spec": {"containers": [{"name": "worker", "resources": {"limits": {"memory": "640Mi"}}}]}}
+    derived, default, given, least = (
+        steps_for(Ott(body(workers=workers)), Reason.OOM_KILLED)[0].commands
+        for workers in (
+            {},
+            {"podTemplate": limited},
+            {"podTemplate": limited, "memoryBudgetBytes": 100_000_000},
+            {"podTemplate": limited, "memoryBudgetBytes": 20_000_000},
+        )
+    )
 
-    assert '"memoryBudgetBytes":134217728' in default.commands[1]
-    assert '"memoryBudgetBytes":500' in given.commands[1]
+    assert '"memoryBudgetBytes":134217728' in default[1]
+    assert '"memoryBudgetBytes":50000000' in given[1]
+    # the limit would become smaller as well; and what is below the least budget is refused
+    assert derived == least == ("kubectl -n shop edit ott orders-copy",)
 
 
 @pytest.mark.parametrize(

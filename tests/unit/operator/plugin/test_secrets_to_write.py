@@ -71,7 +71,9 @@ def test_only_the_secret_that_the_message_names_is_written(case: str, reason: Re
         (command,) = step.commands
         files = " ".join(f"--from-file={key}" for key in keys)
         assert command.startswith(f"kubectl -n shop create secret generic {use.name} {files}")
-        assert command.endswith("kubectl replace -f -") == (reason is Reason.KEY_MISSING)
+        # a Secret that is replaced would lose what something else reads from it
+        assert "kubectl replace" not in command
+        assert command.endswith("--field-manager=kubectl-ott -f -") == (reason is Reason.KEY_MISSING)
 
 
 def test_without_a_name_in_the_message_every_secret_is_shown() -> None:

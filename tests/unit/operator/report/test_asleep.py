@@ -22,6 +22,7 @@ from tests.support.operator.worlds import (
     TUNNEL_ID,
     assessed,
     channel,
+    deployment,
     description,
     planned,
     pod,
@@ -171,8 +172,27 @@ def test_until_when_everything_was_read_outlives_the_tunnel_while_no_worker_runs
     assert status["autoscaling"]["desiredReplicas"] == 0
     assert "lag" not in status
     assert delivered_until(status, {}, None) == NOW
+    # an operator that ends after it has stopped the worker, and before its report, leaves it behind
+    record = planned(falls).actions[0]
+    assert isinstance(record, RecordStatus)
+    assert record.change["readUntil"] == status["readUntil"]
     (document,) = (one.manifest for one in planned(falls).actions if _is_applied(one, "ConfigMap"))
     assert timestamp(NOW) in str(document["data"])
+
+
+def test_until_when_everything_was_read_is_recorded_with_the_decision() -> None:
+    """An operator that dies in between, or whose next write is refused, finds nobody who could tell."""
+    quick = {"minReplicas": 0, "scaleToZero": {"enabled": True, "idleSeconds": 60}}
+    of = scaled(replicas=1, busy=0, channels=2, autoscaling=quick)
+    of = looked(replace(of, pods=tuple(_still(item) for item in of.pods)), 7)
+    falls = replace(of, peeks={f"c{number}": Peek(of.now, False, NOW) for number in range(2)})
+
+    record = planned(falls).actions[0]
+
+    assert isinstance(record, RecordStatus)
+    stored = {**falls.resource.status, **record.change}
+    gone = replace(falls, resource=replace(falls.resource, status=stored), pods=(), children=deployment(0))
+    assert delivered_until(reported(replace(gone, scaling=None)), {}, None) == NOW
 
 
 def _still(item: Any) -> Any:

@@ -22,6 +22,7 @@ from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World
 from tests.support.operator.spark_worlds import READABLE, SPARK, spark_application
 from tests.support.operator.worlds import (
+    FREED,
     NOW,
     assessed,
     base,
@@ -71,7 +72,7 @@ def waiting(reason: Reason) -> Plan:
         (world(), problem(), (False, Reason.TABLE_NOT_FOUND)),
         (world(resource(recorded(), suspend=True)), RUNNING, (False, Reason.SUSPENDING)),
         (
-            world(resource(recorded(), suspend=True), children=deployment(0), pods=()),
+            world(resource(recorded(), suspend=True), children=deployment(0), pods=(), tunnel=FREED),
             RUNNING,
             (False, Reason.SUSPEND_REQUESTED),
         ),
@@ -235,7 +236,7 @@ def test_a_channel_moves_to_another_worker_only_if_there_is_one(pods: tuple[Pod,
     ],
 )
 def test_suspended(suspend: bool, pods: tuple[Pod, ...], expected: Any) -> None:
-    found = world(resource(recorded(), suspend=suspend), children=deployment(0), pods=pods)
+    found = world(resource(recorded(), suspend=suspend), children=deployment(0), pods=pods, tunnel=FREED)
 
     assert decided("Suspended", found) == expected
 
@@ -252,7 +253,7 @@ def test_suspended(suspend: bool, pods: tuple[Pod, ...], expected: Any) -> None:
     ids=["wants workers", "its controller has not seen it", "has workers", "at 0", "gone"],
 )
 def test_a_deployment_that_is_not_at_0_is_not_suspended(children: Any, still: bool) -> None:
-    found = world(resource(recorded(), suspend=True), children=children, pods=())
+    found = world(resource(recorded(), suspend=True), children=children, pods=(), tunnel=FREED)
     reason = Reason.SUSPENDING if still else Reason.SUSPEND_REQUESTED
 
     assert decided("Suspended", found) == (not still, reason)

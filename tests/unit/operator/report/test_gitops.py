@@ -17,6 +17,7 @@ from ots_tunnel_operator.report.unobserved import deleting_status, unobserved_st
 from ots_tunnel_operator.world.absence import Failure, Missing
 from ots_tunnel_operator.world.service import Tunnel
 from tests.support.operator.worlds import (
+    FREED,
     NOW,
     base,
     channel,
@@ -65,7 +66,7 @@ def stalled_and_unobserved() -> Status:
 
 def suspended(replicas: int = 0) -> Status:
     pods = (pod(deleting=True),) if replicas else ()
-    return reported(world(resource(recorded(), suspend=True), children=deployment(0), pods=pods))
+    return reported(world(resource(recorded(), suspend=True), children=deployment(0), pods=pods, tunnel=FREED))
 
 
 def no_workers() -> Status:

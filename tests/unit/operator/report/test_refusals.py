@@ -107,6 +107,20 @@ def test_a_pod_without_a_place_in_the_status_is_not_counted_in_every_look() -> N
     assert looks(pods, pods)["refused"]["records"] == MAX_WORKERS
 
 
+def test_a_pod_that_loses_its_place_in_the_status_for_a_while_is_not_counted_again() -> None:
+    """A rollout of as many workers as the status lists has one more pod, whose name may come first."""
+    full = tuple(telling(1, 1, f"pod-{number:03}") for number in range(MAX_WORKERS))
+    surge = telling(0, name="new-000")
+
+    assert looks(full, (surge, *full), full)["refused"]["records"] == MAX_WORKERS
+
+
+def test_a_pod_that_has_refused_records_has_a_place_before_one_that_has_not() -> None:
+    pods = tuple(telling(0, name=f"pod-{number:03}") for number in range(MAX_WORKERS))
+
+    assert looks((*pods, telling(7, 2, "pod-999")))["refused"]["records"] == 7
+
+
 def test_a_pod_that_has_ended_is_not_in_the_status_and_not_counted() -> None:
     ended = telling(5, 2, phase="Succeeded")
 

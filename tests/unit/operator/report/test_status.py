@@ -13,10 +13,11 @@ from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.absence import Failure, Missing, Unread
-from ots_tunnel_operator.world.service import Table, Tunnel
+from ots_tunnel_operator.world.service import Peek, Table, Tunnel
 from ots_tunnel_operator.world.world import Competitor, World
 from tests.support.operator.spark_worlds import progress_record, spark_application, spark_world
 from tests.support.operator.worlds import (
+    FREED,
     FRESH,
     NOW,
     SCHEMA,
@@ -45,6 +46,10 @@ def status_of(found: World) -> dict[str, Any]:
 def condition(status: dict[str, Any], kind: str) -> tuple[str, str]:
     found = next(item for item in status["conditions"] if item["type"] == kind)
     return found["status"], found["reason"]
+
+
+def message(status: dict[str, Any], kind: str) -> str:
+    return str(next(item for item in status["conditions"] if item["type"] == kind)["message"])
 
 
 def following(lag: int, *, rows: int = 0, pods: int = 1, consumed: float | None = None) -> World:
@@ -154,7 +159,11 @@ def test_a_ready_worker_that_does_not_answer_makes_the_rate_unknown() -> None:
     ("found", "ready", "reason"),
     [
         (world(resource(recorded(), replicas=0), children=deployment(0), pods=()), "False", "NoWorkersWanted"),
-        (world(resource(recorded(), suspend=True), children=deployment(0), pods=()), "False", "SuspendRequested"),
+        (
+            world(resource(recorded(), suspend=True), children=deployment(0), pods=(), tunnel=FREED),
+            "False",
+            "SuspendRequested",
+        ),
         (world(tunnel=Missing()), "False", "TunnelNotFound"),
         (world(elder=Competitor("a", "b", 1.0, "0")), "False", "TunnelInUse"),
         (world(tunnel=Tunnel(description(base("b1"), stage=Stage.BASE))), "False", "BaseDataRunning"),
@@ -293,8 +302,39 @@ def test_one_channel_that_is_known_to_run_out_of_retention_is_enough() -> None:
     found = world(resource(recorded(), suspend=True), tunnel=Tunnel(split), pods=(), source=table)
 
     assert condition(status_of(found), "Degraded") == ("True", "RetentionAtRisk")
+    assert "so that nothing is consumed: set it to false" in message(status_of(found), "Degraded")
     # the other one may use more
     assert "retentionUsedPercent" not in status_of(found)["lag"]
+
+
+def test_what_is_late_because_nothing_is_consumed_says_so() -> None:
+    behind = Tunnel(description(channel("c1", ChannelStatus.CLOSE, client="", consumed=NOW - 10_000)))
+    paused, empty = (
+        status_of(world(resource(recorded(), **spec), tunnel=behind, pods=()))
+        for spec in ({"suspend": True}, {"replicas": 0})
+    )
+
+    assert condition(paused, "Degraded") == condition(empty, "Degraded") == ("True", "LagHigh")
+    assert "spec.suspend is true, so that nothing is consumed: set it to false" in message(paused, "Degraded")
+    assert "spec.replicas is 0, so that nothing is consumed: set it to 1 or more" in message(empty, "Degraded")
+
+
+@pytest.mark.parametrize("spec", [{"suspend": True}, {"replicas": 0}])
+def test_a_paused_object_without_anything_to_read_is_not_late(spec: dict[str, Any]) -> None:
+    """Its lag grew with its age, and cost a write of the status a minute."""
+    behind = Tunnel(description(channel("c1", ChannelStatus.CLOSE, client="", consumed=NOW - 10_000)))
+    paused = world(resource(recorded(), **spec), tunnel=behind, pods=(), children=deployment(0))
+
+    idle = status_of(replace(paused, peeks={"c1": Peek(NOW - 5, False, NOW - 5)}))
+    late = status_of(replace(paused, peeks={"c1": Peek(NOW - 5, True, NOW - 3000)}))
+    long_ago = status_of(replace(paused, peeks={"c1": Peek(NOW - 3000, False, NOW - 3000)}))
+
+    assert "seconds" not in idle["lag"]
+    assert condition(idle, "Degraded")[0] == "False"
+    assert late["lag"]["seconds"] == long_ago["lag"]["seconds"] == 3000
+    assert condition(late, "Degraded") == ("True", "LagHigh")
+    # the next worker finds the consume points, and counts from them
+    assert {found["lag"]["retentionUsedPercent"] for found in (idle, late)} == {9}
 
 
 def test_a_child_that_waits_for_a_late_parent_is_no_channel_without_a_worker() -> None:

@@ -30,8 +30,8 @@ DELETE = "ots-tunnel tunnel delete orders copy --from-object shop/orders-copy"
     [
         (WAY, Found.GONE, (PAUSE, f"{RESET} --wait", RESUME)),
         (WAY, Found.RECORDED, (PAUSE, f"{RESET} --delete-tunnel --wait", RESUME)),
-        (replace(WAY, is_ours=False), Found.RECORDED, (PAUSE, f"{DELETE} --yes", f"{RESET} --wait", RESUME)),
-        (WAY, Found.ANOTHER, (PAUSE, f"{DELETE} --yes", f"{RESET} --wait", RESUME)),
+        (replace(WAY, is_ours=False), Found.RECORDED, (PAUSE, f"{DELETE}", f"{RESET} --wait", RESUME)),
+        (WAY, Found.ANOTHER, (PAUSE, f"{DELETE}", f"{RESET} --wait", RESUME)),
         (replace(WAY, is_used=False), Found.RECORDED, (DELETE,)),
     ],
 )
@@ -41,7 +41,7 @@ def test_the_steps_are_those_that_the_words_name(way: Way, found: Found, steps: 
     assert way.steps(found) == steps
     for step in steps:
         if step != RESUME:
-            assert step.removesuffix(" --wait").removesuffix(" --yes") in words
+            assert step.removesuffix(" --wait").removesuffix("") in words
     assert len(words) < 512
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
-from ots_tunnel.protocol.http.wire import HEAD_LIMIT, AnswerReader, encode_head, parse_head
+from ots_tunnel.protocol.http.wire import HEAD_LIMIT, LARGE_BODY, AnswerReader, encode_head, parse_head
 
 HEAD = b"HTTP/1.1 200 OK\r\nX-Ots-Date: now\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
@@ -108,6 +108,7 @@ def test_when_another_request_may_follow(line: bytes, version: bytes, reuse: boo
         b"HTTP/1.1 200 OK\r\nno header\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nname : space\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n", id="thousands of digits"),
         b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabc",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
@@ -186,3 +187,51 @@ def test_headers_that_repeat_are_one() -> None:
 def test_messages_show_sizes_and_no_contents() -> None:
     assert repr(HttpRequest("/ReadRecords", {}, b"secret")) == "HttpRequest(/ReadRecords, 6 bytes)"
     assert repr(HttpResponse(200, {}, b"secret")) == "HttpResponse(200, 6 bytes)"
+
+
+def in_place(message: bytes, taken: int) -> HttpResponse | None:
+    """The answer to a reader that is given its first bytes, and fills the room of its body with the others."""
+    reader = AnswerReader()
+    answer = reader.feed(message[:taken])
+    while answer is None and taken < len(message):
+        room = reader.room()
+        assert room is not None
+        piece = message[taken : taken + min(len(room), 10_000)]
+        room[: len(piece)] = piece
+        answer = reader.filled(len(piece))
+        taken += len(piece)
+    return answer
+
+
+@pytest.mark.parametrize("first", [0, 1, 10_000])
+def test_a_large_body_is_read_into_its_room(first: int) -> None:
+    body = bytes(range(256)) * 400
+    head = HEAD + b"Content-Length: %d\r\n\r\n" % len(body)
+
+    assert in_place(head + body, len(head) + first) == HttpResponse(
+        200, {"x-ots-date": "now", "content-length": str(len(body))}, body
+    )
+
+
+def test_bytes_behind_a_large_body_are_noticed() -> None:
+    head = HEAD + b"Content-Length: %d\r\n\r\n" % (2 * LARGE_BODY)
+
+    with pytest.raises(CodecError, match="longer than its content-length"):
+        in_place(head + bytes(2 * LARGE_BODY + 1), len(head))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"HTTP/1.1 200",
+        HEAD + b"Content-Length: 100\r\n\r\n",
+        HEAD + CHUNKED + b"20000\r\n",
+        HEAD + b"\r\n",
+    ],
+    ids=["no head yet", "small", "in chunks", "ends with the connection"],
+)
+def test_what_is_no_large_body_of_known_length_has_no_room(message: bytes) -> None:
+    reader = AnswerReader()
+
+    assert reader.feed(message) is None
+    assert reader.room() is None

@@ -21,7 +21,8 @@ from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_lines
 from ots_tunnel.sinks.middleware.key_range import KeyBounds
 from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink
 from ots_tunnel.sinks.middleware.rate_limit import Paced
-from ots_tunnel.sinks.middleware.transform import Transform, Transformed
+from ots_tunnel.sinks.middleware.transform import Transform
+from ots_tunnel.sinks.middleware.transformed import Transformed
 from tests.support.guards import OpenGuard
 from tests.unit.sinks.files.conftest import CHANNEL, base_token, change, contents, existing
 

@@ -24,7 +24,8 @@ from ots_tunnel.sinks.middleware.base import behind
 from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_lines
 from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink, Tolerant
 from ots_tunnel.sinks.middleware.rate_limit import Paced
-from ots_tunnel.sinks.middleware.transform import Transform, Transformed
+from ots_tunnel.sinks.middleware.transform import Transform
+from ots_tunnel.sinks.middleware.transformed import Transformed
 from ots_tunnel.worker.pages.read_page import ReadPage
 from ots_tunnel.worker.progress.checkpointer import Checkpointer
 from ots_tunnel.worker.progress.unconfirmed import UnconfirmedPages

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ots_tunnel.config import FilterConfig, KeyRangeConfig
 from ots_tunnel.errors import SinkRejected
-from ots_tunnel.model import KeyValue
+from ots_tunnel.model import KeyValue, Marker
 from ots_tunnel.sinks.middleware.key_range import KeyBounds
 
 
@@ -59,3 +59,10 @@ def test_a_bound_that_does_not_fit_the_table_is_named(begin: Any, row: Any, text
 def test_a_wrong_range_is_refused(wrong: Any) -> None:
     with pytest.raises(ValidationError):
         FilterConfig.model_validate({"keyRange": wrong})
+
+
+def test_columns_that_no_bound_names_may_hold_anything() -> None:
+    placeholder = key("b", Marker.AUTO_INCREMENT)
+    assert bounds(["b"], ["c"]).holds(placeholder)
+    with pytest.raises(SinkRejected, match=r"keyRange\.end: key column 'pk1' holds Marker, found int"):
+        bounds([], ["b", 5]).holds(placeholder)

@@ -103,6 +103,18 @@ class SyncClient:
         before_send()
         return self.table.end(self.table.begin(rows))
 
+    def repeat_records(
+        self,
+        table: str,
+        records: Sequence[Record],
+        *,
+        timeout: float,
+        before_send: Callable[[], None] | None = None,
+    ) -> list[RowOutcome] | None:
+        changes = [RowChange(record.action, record.write_body) for record in records]
+        outcomes = self.batch_write(table, changes, timeout=timeout, before_send=before_send)
+        return None if all(outcome.code is None for outcome in outcomes) else outcomes
+
 
 def rows(seed: int, count: int, keys: int) -> list[RowChange]:
     chance = random.Random(seed)
@@ -174,6 +186,32 @@ def test_the_blocking_writer_does_the_same(seed: int, keys: int) -> None:
     assert without_repeats(table.applied) == expected(changes)
     assert counts.rows == 3000
     assert table.most_under_way <= 200
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_blocking_writer_repeats_records_until_each_is_stored(seed: int) -> None:
+    table = FailingTable(seed)
+    changes = [RowChange(Action.PUT, encode_row((("pk", n),), (Column("n", n, 1),))) for n in range(1_000)]
+    target = SyncTableWriter(
+        SyncClient(table), "t", Limits(), RetryConfig(), OpenGuard(), deadline=0, sleep=lambda _: None
+    )
+    found = records(changes)
+
+    counts = target.repeat([found[start : start + 200] for start in range(0, 1_000, 200)])
+
+    assert without_repeats(table.applied) == expected(changes)
+    assert counts.rows == 1_000
+    assert counts.requests == table.requests
+
+
+def test_the_blocking_writer_repeats_nothing_that_its_guard_forbids() -> None:
+    table = FailingTable(1, failures=0)
+    changes = [RowChange(Action.PUT, encode_row((("pk", n),), (Column("n", n, 1),))) for n in range(4)]
+    target = SyncTableWriter(SyncClient(table), "t", Limits(), RetryConfig(), LimitedGuard(2), deadline=0)
+
+    with pytest.raises(OwnershipLost):
+        target.repeat([[record] for record in records(changes)])
+    assert table.requests == 2
 
 
 def test_the_blocking_writer_reads_only_as_much_as_it_needs() -> None:

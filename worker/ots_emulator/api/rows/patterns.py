@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-import re2
-
 #: Characters of an expression ; own design.
 _EXPRESSION: Final = 256
 #: Characters of a text that are searched; own design.
@@ -42,6 +40,8 @@ def pattern_of(expression: str) -> Pattern:
     Raises:
         PatternError: it is malformed, too long, or uses a feature that RE2 does not have, such as look-behind.
     """
+    import re2  # takes memory, and few clients filter by expressions
+
     if len(expression) > _EXPRESSION:
         raise PatternError(f"longer than {_EXPRESSION} characters")
     options = re2.Options()

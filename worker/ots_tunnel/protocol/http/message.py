@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class SummedBody(NamedTuple):
+    """The body of a request, whose MD5 is known."""
+
+    content: bytes
+    md5: bytes
+
+    def __repr__(self) -> str:
+        return f"SummedBody({len(self.content)} bytes)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,15 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 from ots_tunnel.errors import CodecError, ServiceError
 from ots_tunnel.model import Credentials
 from ots_tunnel.protocol import tunnel_pb2
-from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse, SummedBody
 from ots_tunnel.protocol.http.operations import TABLE_API_VERSION, TUNNEL_API_VERSION, Operation
-from ots_tunnel.protocol.http.signing import content_md5, format_date, parse_date, sign_v2_in_order
+from ots_tunnel.protocol.http.signing import digest_text, format_date, parse_date, sign_v2_in_order
+from ots_tunnel.protocol.md5 import md5_of
 from ots_tunnel.protocol.service_codes import service_error
 from ots_tunnel.version import __version__
+
+#: A request: its message, its bytes, or its bytes and their MD5.
+Encodable = Message | bytes | SummedBody
 
 USER_AGENT: Final = f"ots-tunnel/{__version__}"
 
@@ -32,13 +36,13 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def build_request(
-    op: Operation, message: Message | bytes, *, instance: str, credentials: Credentials, now: float, trace_id: str
+    op: Operation, message: Encodable, *, instance: str, credentials: Credentials, now: float, trace_id: str
 ) -> HttpRequest:
     """Serialize and sign one call.
 
     Args:
         op: the operation; `message` is of its request type.
-        message: the request, or its bytes where it was encoded for speed (see `page`).
+        message: the request, or its body where it was encoded for speed (see `page`).
         instance: instance name.
         credentials: what to sign with.
         now: Unix seconds; the service refuses a date that is minutes off.
@@ -47,11 +51,11 @@ def build_request(
     Raises:
         CodecError: the message lacks a required field or is of another type.
     """
-    body = message if isinstance(message, bytes) else _serialize(op, message)
+    body, md5 = _body(op, message)
     headers = {
         "x-ots-accesskeyid": credentials.access_key_id,
         "x-ots-apiversion": op.api_version,
-        "x-ots-contentmd5": content_md5(body),
+        "x-ots-contentmd5": digest_text(md5),
         "x-ots-date": format_date(now),
         "x-ots-instancename": instance,
     }
@@ -65,6 +69,13 @@ def build_request(
     headers["x-ots-signature"] = sign_v2_in_order(op.path, headers, credentials.access_key_secret)
     headers["user-agent"] = USER_AGENT
     return HttpRequest(op.path, headers, body)
+
+
+def _body(op: Operation, message: Encodable) -> SummedBody:
+    if isinstance(message, SummedBody):
+        return message
+    body = message if isinstance(message, bytes) else _serialize(op, message)
+    return SummedBody(body, md5_of((body,))[0])
 
 
 def _serialize(op: Operation, message: Message) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
 import re
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from ots_tunnel.errors import CodecError
+from ots_tunnel.protocol.md5 import md5_of
 
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.\d+)?Z", re.ASCII)
 _PREFIX = "x-ots-"
@@ -55,7 +55,12 @@ def _epoch(parts: tuple[str, ...]) -> float:
 
 def content_md5(body: bytes) -> str:
     """``x-ots-contentmd5``: standard base64 of the MD5 of the bytes as sent."""
-    return base64.b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode()
+    return digest_text(md5_of((body,))[0])
+
+
+def digest_text(md5: bytes) -> str:
+    """``x-ots-contentmd5`` of an MD5 that is known."""
+    return base64.b64encode(md5).decode()
 
 
 def string_to_sign(path: str, headers: Mapping[str, str]) -> str:

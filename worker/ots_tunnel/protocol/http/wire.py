@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from ots_tunnel.errors import CodecError
+from ots_tunnel.protocol.http.body_room import BodyRoom
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.protocol.plainbuffer.compiled import native
 
 #: Most bytes of a status line with all headers, and of the line with one chunk's size; own choice.
 HEAD_LIMIT = 64 << 10
@@ -20,11 +22,15 @@ CHUNK_LINE_LIMIT = 1 << 10
 #: Most bytes of the body of an answer; own choice. The service keeps pages at 4 MiB; a page of existing rows may be
 #: larger, because it holds at least one row. More than this is no answer of the service, and would take the memory.
 ANSWER_LIMIT = 64 << 20
+#: Bytes of a body that are still missing from which a transport fills it itself; own choice.
+LARGE_BODY = 32 << 10
 _END = b"\r\n\r\n"
 #: Line breaks in the head of a request besides those of the caller's headers: request line, Host, Accept, Content-Type,
 #: Content-Length and the empty line.
 _OWN_LINES = 6
 _NO_BODY = frozenset((204, 304))
+#: Python refuses to read a number of thousands of digits.
+_LENGTH = re.compile(r"[0-9]{1,18}")
 _HEX = re.compile(rb"[0-9A-Fa-f]{1,8}")
 _STATUS_LINE = re.compile(rb"(HTTP/1\.[01]) ([1-9][0-9][0-9])(?: .*)?", re.DOTALL)
 
@@ -59,6 +65,7 @@ class AnswerReader:
     """
 
     __slots__ = (
+        "_body",
         "_chunks",
         "_early",
         "_head",
@@ -84,6 +91,7 @@ class AnswerReader:
         #: Missing bytes of the body; None where the body ends with the connection.
         self._left: int | None = 0
         self._chunks: _Chunks | None = None
+        self._body: BodyRoom | None = None
         self.may_reuse = False
 
     def feed(self, data: bytes) -> HttpResponse | None:
@@ -112,6 +120,25 @@ class AnswerReader:
         if self._left < 0:
             raise CodecError(f"an answer is {-self._left} bytes longer than its content-length")
         return self._answer(self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces))
+
+    def room(self) -> memoryview | None:
+        """Where the next bytes of a large body go, for `filled`; None where `feed` has to take them."""
+        if self._body is None:
+            if not self._status or self._chunks is not None or self._left is None or self._left < LARGE_BODY:
+                return None
+            self._body = BodyRoom(sum(map(len, self._pieces)) + self._left, self._pieces)
+            self._pieces = []
+        return self._body.rest()
+
+    def filled(self, count: int) -> HttpResponse | None:
+        """The answer once it is complete, after `count` bytes were put into `room`; None before.
+
+        Raises:
+            CodecError: more bytes follow it.
+        """
+        assert self._body is not None, "there is no room"
+        content = self._body.filled(count)
+        return None if content is None else self._answer(content)
 
     def end(self) -> HttpResponse | None:
         """The answer, if it ends with the connection; None if it was cut."""
@@ -151,8 +178,8 @@ class AnswerReader:
                 raise CodecError(f"transfer-encoding {coding[:40]!r}: chunked is allowed")
             self._chunks = _Chunks(self._limit)
         elif length is not None:
-            if not (length.isascii() and length.isdigit()):
-                raise CodecError(f"content-length {length[:40]!r} is not a number")
+            if not _LENGTH.fullmatch(length):
+                raise CodecError(f"content-length {length[:40]!r} is not a number of 1 to 18 digits")
             self._left = int(length)
             check_size(self._left, self._limit)
         else:
@@ -249,6 +276,15 @@ def parse_head(head: bytes) -> tuple[bytes, int, dict[str, str]]:
     Raises:
         CodecError: the bytes are not the head of an answer.
     """
+    if native is not None:
+        found: tuple[bytes, int, dict[str, str]] | None = native.parse_head(head)
+        if found is not None:
+            return found
+    return parse_head_in_python(head)
+
+
+def parse_head_in_python(head: bytes) -> tuple[bytes, int, dict[str, str]]:
+    """Reference implementation of `parse_head`."""
     first, *lines = head.split(b"\r\n")
     found = _STATUS_LINE.fullmatch(first)
     if found is None:

@@ -10,16 +10,21 @@ Parts, one file each, compiled as one module so that the C compiler can inline a
     native/columns.pxi    names, values, and the class Column
     native/record.pxi     the class Record, a view of its page
     native/page.pxi       framing of a ReadRecordsResponse, counts over its records
+    native/md5.pxi        MD5 of several bodies at a time
+    native/http.pxi       the head of an HTTP answer
     native/batch.pxi      a BatchWriteRowRequest from records, its answer, the plan of a page's requests
     native/spans.pxi      scan_row
     native/matching.pxi   the equal rows of two pages
     native/text.pxi       text that grows: numbers, base64, strings of JSON
+    native/decimals.pxi   doubles as text
+    native/repeats.pxi    what repeats from record to record in JSON
     native/json.pxi       the JSON form of records
     native/envelopes.pxi  CloudEvents and messages of Kafka
     native/blocks.pxi     columns that grow, in the layout of Arrow
     native/change_log.pxi records as columns of the change log
     native/typed.pxi      rows of a table as columns of given types
     native/typed_log.pxi  records as typed rows of the change log
+    native/selection.pxi  records that a filter passes, with the columns they keep
 
 One rule: the twin accepts well-formed input and nothing else. Where a tag, a length, a checksum or a type is not what
 the grammar expects, it returns None, and the caller runs the Python reference on the same bytes. The reference then
@@ -43,14 +48,16 @@ Source: `tags`; docs/protocol.md 2.2 and 3.1.
 """
 
 cimport cython
+from cpython.buffer cimport PyBUF_WRITE
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.float cimport PyFloat_FromDouble
 from cpython.long cimport PyLong_FromLongLong
-from cpython.ref cimport Py_INCREF
+from cpython.memoryview cimport PyMemoryView_FromMemory
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from cpython.tuple cimport PyTuple_SET_ITEM
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_DecodeUTF8
 from libc.math cimport isfinite, isnan
-from libc.string cimport memcmp, memcpy, strlen
+from libc.string cimport memcmp, memcpy, memset, strlen
 
 ctypedef unsigned char byte
 
@@ -59,13 +66,18 @@ include "native/cells.pxi"
 include "native/columns.pxi"
 include "native/record.pxi"
 include "native/page.pxi"
+include "native/md5.pxi"
+include "native/http.pxi"
 include "native/batch.pxi"
 include "native/spans.pxi"
 include "native/matching.pxi"
 include "native/text.pxi"
+include "native/decimals.pxi"
+include "native/repeats.pxi"
 include "native/json.pxi"
 include "native/envelopes.pxi"
 include "native/blocks.pxi"
 include "native/change_log.pxi"
 include "native/typed.pxi"
 include "native/typed_log.pxi"
+include "native/selection.pxi"

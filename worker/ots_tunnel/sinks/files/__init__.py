@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from ots_tunnel.config import FilesSinkConfig, WorkerConfig
+from ots_tunnel.config import FilesSinkConfig, SinkDocument
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import TunnelId
 from ots_tunnel.protocol.record import Record
@@ -37,7 +37,7 @@ class FilesSink(ChannelFolders[Record], Deferred):
         self._declared = declared
 
     @classmethod
-    def from_config(cls, config: WorkerConfig, section: FilesSinkConfig) -> Self:
+    def from_config(cls, config: SinkDocument, section: FilesSinkConfig) -> Self:
         """The sink of a worker's document.
 
         Raises:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from ots_tunnel.config import KafkaSinkConfig, RetryConfig, WorkerConfig
+from ots_tunnel.config import KafkaSinkConfig, RetryConfig, SinkDocument
 from ots_tunnel.errors import MAX_REFUSED_KEYS, SinkError, SinkRejected
 from ots_tunnel.fence import Guard, RequestFence
 from ots_tunnel.sinks import Batch, Contact, Immediate, OnRefused, PageCost
@@ -68,7 +68,7 @@ class KafkaSink(Immediate):
         self.retries = 0
 
     @classmethod
-    def from_config(cls, config: WorkerConfig, section: KafkaSinkConfig) -> Self:
+    def from_config(cls, config: SinkDocument, section: KafkaSinkConfig) -> Self:
         """The sink of a worker's document."""
         source = config.source
         return cls(

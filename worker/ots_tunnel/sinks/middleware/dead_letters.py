@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ots_tunnel.config import FileStoreConfig, WorkerConfig
+from ots_tunnel.config import FileStoreConfig, SinkDocument
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, TunnelId
 from ots_tunnel.sinks import Batch, Confirmation, DeadLetter
@@ -48,7 +48,7 @@ class DeadLetters(ChannelFolders[DeadLetter]):
         return await self.store(batch, letters, guard)
 
 
-def open_dead_letters(config: WorkerConfig, place: FileStoreConfig) -> DeadLetters:
+def open_dead_letters(config: SinkDocument, place: FileStoreConfig) -> DeadLetters:
     """Make the dead letters of a worker's document.
 
     Raises:

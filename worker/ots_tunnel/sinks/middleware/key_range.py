@@ -32,13 +32,23 @@ class KeyBounds:
         Raises:
             SinkRejected: a bound has another type than its key column, or more values than the key has columns.
         """
-        order = key_order(primary_key)
-        begins = not self.begin or order >= _order(self.begin, primary_key, "begin")
-        return begins and (not self.end or order < _order(self.end, primary_key, "end"))
+        if self.begin:
+            begin = _order(self.begin, primary_key, "begin")
+            if _first(primary_key, begin) < begin:
+                return False
+        if self.end:
+            end = _order(self.end, primary_key, "end")
+            return _first(primary_key, end) < end
+        return True
 
 
 def _plain(bound: Sequence[int | str | BytesValue]) -> Bound:
     return tuple(value.value if isinstance(value, BytesValue) else value for value in bound)
+
+
+def _first(primary_key: PrimaryKey, bound: Order) -> Order:
+    """The key as far as the bound goes: where both are equal, what lies behind places the key at or above the bound."""
+    return key_order(primary_key[: len(bound)])
 
 
 def _order(bound: Bound, primary_key: PrimaryKey, name: str) -> Order:
@@ -49,5 +59,4 @@ def _order(bound: Bound, primary_key: PrimaryKey, name: str) -> Order:
         if type(value) is not type(stored):
             found, needed = type(value).__name__, type(stored).__name__
             raise SinkRejected("KeyRange", f"{where}: key column {column!r} holds {needed}, found {found}")
-    # Like a tuple, a shorter bound sorts before every key that begins with it.
     return tuple(map(value_order, bound))

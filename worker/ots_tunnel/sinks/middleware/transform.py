@@ -1,26 +1,21 @@
-"""Middleware that filters records, and leaves out or renames their columns.
+"""A filter of records, which also leaves out or renames their columns; pure.
 
 Cells pass through as bytes; only a renamed one is encoded again (docs/architecture.md rule 13).
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Self
 
 from ots_tunnel.config import ColumnsConfig, DeliveryConfig, FilterConfig
 from ots_tunnel.errors import SinkRejected
-from ots_tunnel.fence import Guard
 from ots_tunnel.model import Action, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.building import join_row, rename_cell
-from ots_tunnel.protocol.plainbuffer.spans import CellSpan, scan_row
+from ots_tunnel.protocol.plainbuffer.spans import CellSpan, scan_whole_row
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, PageCost
-from ots_tunnel.sinks.middleware.base import Middleware
 from ots_tunnel.sinks.middleware.key_range import KeyBounds
-from ots_tunnel.sinks.slices import Turns
-from ots_tunnel.sinks.tally import Tally
 
 
 @dataclass(slots=True)
@@ -58,6 +53,8 @@ class Transform:
     def __post_init__(self) -> None:
         taken = {new: name for name, new in self.rename.items() if new not in self.rename}
         object.__setattr__(self, "taken", taken)
+        if self.key_bounds == KeyBounds():  # every key lies inside: none has to be read
+            object.__setattr__(self, "key_bounds", None)
 
     @classmethod
     def of(cls, delivery: DeliveryConfig) -> Self | None:
@@ -101,8 +98,8 @@ class Transform:
     def _with_columns(self, record: Record, omitted: Omitted) -> Record | None:
         if record.action is Action.DELETE or not (self.include or self.exclude or self.rename):
             return record
-        span = scan_row(record.body)
-        kept = [cell for cell in span.cells if self._keeps(cell.name)]
+        span = scan_whole_row(record.body)  # what is joined gets checksums anew, and nothing that is behind a row
+        kept = [cell for cell in span.cells if self.keeps(cell.name)]
         omitted.cells += len(span.cells) - len(kept)
         if record.action is Action.UPDATE and span.cells and not kept:
             return None
@@ -127,42 +124,13 @@ class Transform:
                 "of them",
             )
 
-    def _keeps(self, name: bytes) -> bool:
+    def keeps(self, name: bytes) -> bool:
+        """Whether a column reaches the sink."""
         return name not in self.exclude and (self.include is None or name in self.include)
 
     def _renamed(self, cell: CellSpan) -> tuple[bytes, int]:
         name = self.rename.get(cell.name)
         return (cell.raw, cell.checksum) if name is None else rename_cell(cell, name)
-
-
-class Transformed(Middleware):
-    """Hands over the records that a transform leaves."""
-
-    cost = PageCost(1.5, 150)  # rows that were joined anew, each with bytes of its own
-
-    def __init__(self, transform: Transform) -> None:
-        self._transform = transform
-        self._turns = Turns()
-        self.omitted = Omitted()
-
-    def __repr__(self) -> str:
-        return f"Transformed({self._transform!r})"
-
-    async def portions(self, batch: Batch, guard: Guard) -> AsyncGenerator[Batch]:
-        """See `Middleware.portions`.
-
-        Raises:
-            CodecError: a record is malformed.
-        """
-        records: list[Record] = []
-        async for part in self._turns.through(batch.records):
-            records += self._transform.apply(part, self.omitted)
-        if records:
-            yield replace(batch, records=records)
-
-    def tally(self) -> Tally:
-        """See `Middleware.tally`."""
-        return Tally(records_filtered=self.omitted.records, cells_left_out=self.omitted.cells)
 
 
 def _begins(primary_key: PrimaryKey, prefixes: Mapping[str, str]) -> bool:

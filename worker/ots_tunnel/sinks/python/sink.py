@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ots_tunnel.config import PythonSinkConfig, WorkerConfig
+from ots_tunnel.config import PythonSinkConfig, SinkDocument
 from ots_tunnel.console.exit_codes import OTHER_ERROR
 from ots_tunnel.errors import OwnershipLost, ProcessorFailed
 from ots_tunnel.fence import Guard
@@ -221,7 +221,7 @@ class Processors:
     """The sinks of documents that name a factory."""
 
     @staticmethod
-    def from_config(config: WorkerConfig, section: PythonSinkConfig) -> Sink:
+    def from_config(config: SinkDocument, section: PythonSinkConfig) -> Sink:
         """The sink of a worker's document.
 
         Raises:

@@ -15,9 +15,11 @@ from ots_tunnel.client.table_calls import RowChange, RowOutcome
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.fence import Guard, RequestFence
 from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.protocol.http.message import SummedBody
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.contact import Tries, Writes
 from ots_tunnel.sinks.table.batch_write import BatchWrite, Pause, Refusal, Send
+from ots_tunnel.sinks.table.encoding import Encoded
 from ots_tunnel.sinks.table.lifetime import Revision
 from ots_tunnel.sinks.table.refusals import Refusals
 from ots_tunnel.sinks.table.row_change import Change, unaltered_change
@@ -35,10 +37,10 @@ class WritesRows(Protocol):
         """One request; see `TableClient.batch_write`."""
         ...
 
-    async def repeat_records(
-        self, table: str, records: list[Record], *, timeout: float, before_send: Callable[[], None] | None = None
+    async def write_encoded(
+        self, body: SummedBody, count: int, *, timeout: float, before_send: Callable[[], None] | None = None
     ) -> list[RowOutcome] | None:
-        """One request; see `TableClient.repeat_records`."""
+        """One request; see `TableClient.write_encoded`."""
         ...
 
 
@@ -101,7 +103,7 @@ class TableRequests:
         batch = BatchWrite(changes, self._backoff, refusals.max_per_request)
         await self._run(batch, settle, RequestFence(guard, self._deadline), refusals)
 
-    async def repeat(self, records: list[Record], guard: Guard, refusals: Refusals) -> None:
+    async def repeat(self, request: Encoded, guard: Guard, refusals: Refusals) -> None:
         """Write records of different rows as they are; row changes are made only of what has to be sent again.
 
         Args:
@@ -110,11 +112,11 @@ class TableRequests:
         Raises:
             OwnershipLost: the guard forbids to send. TunnelError: what `revise` raised.
         """
-        fence = RequestFence(guard, self._deadline)
+        fence, records = RequestFence(guard, self._deadline), request.records
         self.counts.requests += 1
         try:
-            outcomes = await self._client.repeat_records(
-                self._table, records, timeout=self._deadline, before_send=fence.check
+            outcomes = await self._client.write_encoded(
+                request.body, len(records), timeout=self._deadline, before_send=fence.check
             )
         except TunnelError as error:
             batch = self._batch_of(records, refusals)

@@ -5,6 +5,7 @@ The row of a record without its extension is the body of a write (docs/architect
     an update without cells              changes nothing and would be refused: left out
     too many cells or bytes in a row     a put of the first cells, then updates of the same key
     a cell past the time to live         would be refused: left out
+    a put whose cells are all past it    a deletion: such a row disappears, while one put without cells would stay
 
 Such a put removes what another writer of the same record has stored. Where a key may have two writers at a time, a put
 that is not whole goes out as updates only, which repeat each other (`may_overlap`).
@@ -98,7 +99,8 @@ def changes_of(
         expired_before_ms: see the function of this name.
         before_omission: called before an expired cell is left out; may raise.
         may_overlap: whether another writer may repeat the record at the same time. A put that needs several changes,
-            or loses cells, then becomes updates: cells of the row that the record does not have stay.
+            or loses cells, then becomes updates: cells of the row that the record does not have stay. One that loses
+            all of its cells is left out.
 
     Raises:
         CodecError: the record is malformed.
@@ -135,6 +137,8 @@ def has_expired(change: Change, expired_before_ms: int) -> bool:
 def without_expired(change: Change, expired_before_ms: int, omissions: Omissions) -> Change | None:
     """A change without its expired cells; itself if it has none, None if nothing is left of an update.
 
+    A put of which nothing is left becomes a deletion.
+
     Its size stays that of the whole change: what is counted for it under way is counted back.
 
     Raises:
@@ -150,8 +154,14 @@ def without_expired(change: Change, expired_before_ms: int, omissions: Omissions
     if not cells and change.row.action is Action.UPDATE:
         omissions.empty_updates += 1
         return None
+    if not cells:
+        return replace(change, row=_deletion(span))
     body = join_row(span.key, span.key_checksums, ((cell.raw, cell.checksum) for cell in cells))
     return replace(change, row=RowChange(change.row.action, body))
+
+
+def _deletion(span: RowSpan) -> RowChange:
+    return RowChange(Action.DELETE, join_row(span.key, span.key_checksums, (), delete=True))
 
 
 def _may_be_empty(record: Record, body: bytes) -> bool:
@@ -175,7 +185,13 @@ def _pieces(
     if not cells and action is Action.UPDATE:
         omissions.empty_updates += 1
         return
-    # without a cell there is nothing to update, but the row has to be there
+    if not cells and span.cells:
+        # such a row disappears by itself; a deletion would also remove what another writer of it has stored
+        if not may_overlap:
+            deletion = _deletion(span)
+            yield Change(record.key, deletion, len(deletion.body) + ENVELOPE_BYTES, record)
+        return
+    # a row that has no cell is put: it has to be there, and no writer of it has more
     if may_overlap and cells and _end_of_piece(cells, 0, len(span.key), limits) < len(span.cells):
         action = Action.UPDATE
     start = 0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Self
 
 from ots_tunnel.client.table import TableClient
-from ots_tunnel.config import DeliveryConfig, TablestoreSinkConfig, WorkerConfig
+from ots_tunnel.config import DeliveryConfig, SinkDocument, TablestoreSinkConfig
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials
 from ots_tunnel.errors import AuthFailed, ObjectNotExist, PermissionDenied, ServiceError, SinkRejected, WrongDestination
 from ots_tunnel.fence import Guard
@@ -76,7 +76,7 @@ class TablestoreSink(Immediate):
     @classmethod
     def from_config(
         cls,
-        config: WorkerConfig,
+        config: SinkDocument,
         section: TablestoreSinkConfig,
         *,
         transport: Transport | None = None,

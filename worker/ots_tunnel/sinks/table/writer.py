@@ -17,6 +17,7 @@ from ots_tunnel.sinks.feed import Feed
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.lanes import Request, fill_lanes
 from ots_tunnel.sinks.slices import Turns
+from ots_tunnel.sinks.table.encoding import encoded
 from ots_tunnel.sinks.table.lifetime import nothing_to_revise
 from ots_tunnel.sinks.table.refusals import Refusals
 from ots_tunnel.sinks.table.requests import Revise, TableRequests, WriteCounts, WritesRows
@@ -112,14 +113,14 @@ class TableWriter:
             on_refused: see `write`.
 
         Raises:
-            SinkRejected, OwnershipLost: see `write`.
+            SinkRejected, OwnershipLost: see `write`. CodecError: a record is malformed.
         """
         refusals = Refusals(on_refused)
-        requests = iter(wave)
+        requests = encoded(self._table, wave)
 
         def next_request() -> Request | None:
-            records = next(requests, None)
-            return None if records is None else self._requests.repeat(records, guard, refusals)
+            request = next(requests, None)
+            return None if request is None else self._requests.repeat(request, guard, refusals)
 
         await fill_lanes(self._lanes, next_request, refusals.is_fatal)
         refusals.raise_fatal()

@@ -12,13 +12,10 @@ from collections.abc import Iterable, Sequence
 
 from ots_tunnel.client.table_calls import TableDescription
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.model import Value
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow
+from ots_tunnel.spark.columns import KIND_OF
 from ots_tunnel.spark.reader.ddl import TYPES
-from ots_tunnel.spark.reader.schemas import key_columns
-
-_DEFINED = {"INTEGER": "bigint", "DOUBLE": "double", "BOOLEAN": "boolean", "STRING": "string", "BLOB": "binary"}
-_KINDS: dict[type[Value], str] = {int: "bigint", float: "double", bool: "boolean", str: "string", bytes: "binary"}
+from ots_tunnel.spark.reader.schemas import DEFINED_TYPES, key_columns
 
 
 def infer_columns(
@@ -32,12 +29,12 @@ def infer_columns(
     Raises:
         ConfigError: a column has values of several types; names it and them.
     """
-    defined = {name: {_DEFINED[kind]} for name, kind in table.defined_columns}
+    defined = {name: {DEFINED_TYPES[kind]} for name, kind in table.defined_columns}
     found: dict[str, set[str]] = {}
     for row in rows:
         for column in row.columns:
             if column.value is not None:
-                found.setdefault(column.name, set()).add(_KINDS[type(column.value)])
+                found.setdefault(column.name, set()).add(KIND_OF[type(column.value)])
     names = [*defined, *sorted(set(found) - set(defined))]
     kinds = {name: defined.get(name, set()) | found.get(name, set()) for name in names}
     return [*key_columns(table), *((name, _one_of(name, kinds[name], on_conflict)) for name in names)]

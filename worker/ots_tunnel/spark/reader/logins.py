@@ -6,6 +6,7 @@ those of executors, takes the keys from there by itself: they are neither in a p
 
 from __future__ import annotations
 
+import inspect
 import os
 from importlib import import_module
 from pathlib import Path
@@ -44,18 +45,31 @@ def _provider_of(name: str) -> CredentialsProvider:
     module, _, word = name.rpartition(".")
     try:
         found = getattr(import_module(module), word)
-    except (ImportError, AttributeError, ValueError):
+    except (ImportError, AttributeError, ValueError, TypeError):  # TypeError: a name that begins with two dots
         raise ConfigError(
             f"option 'credentialsProvider': found {name!r}, which cannot be imported in this process, allowed are "
             f"{ENVIRONMENT} and the dotted name of a class"
         ) from None
     if not isinstance(found, type):
         raise ConfigError(f"option 'credentialsProvider': found {name!r}, which is no class")
+    if not _takes_nothing(found):
+        raise ConfigError(f"option 'credentialsProvider': found {name!r}, which cannot be created without arguments")
     provider = found()
     if not callable(provider):
         raise ConfigError(f"option 'credentialsProvider': objects of {name!r} cannot be called")
     called: CredentialsProvider = provider
     return called
+
+
+def _takes_nothing(kind: type) -> bool:
+    """Whether objects of a class can be made without arguments, as far as its signature tells."""
+    try:
+        inspect.signature(kind).bind()
+    except TypeError:
+        return False
+    except ValueError:
+        return True  # a class in C without a signature
+    return True
 
 
 def _checked(name: str, provider: CredentialsProvider) -> CredentialsProvider:

@@ -56,10 +56,10 @@ def plan_splits(options: SourceOptions, columns: Columns, pushed: list[KeyBounds
     """
     from ots_tunnel.snapshot.splits import split_list
 
-    client = options.reachable_client()
+    client = options.place.reachable_client()
     try:
-        table = client.describe_table(options.table)
-        splits = split_list(client.compute_splits(options.table, unit_bytes=options.split_bytes)).splits()
+        table = client.describe_table(options.place.table)
+        splits = split_list(client.compute_splits(options.place.table, unit_bytes=options.split_bytes)).splits()
         whole = splits[0].start, splits[-1].end
         wanted = selected(options.where, table.primary_key)
         if pushed is not None:
@@ -76,7 +76,7 @@ def plan_splits(options: SourceOptions, columns: Columns, pushed: list[KeyBounds
     keys = dict(key_columns(table))
     attributes = () if options.raw else tuple(name for name, _ in columns if name not in keys)
     versions = (options.max_versions or table.max_versions) if options.raw else 1
-    return Plan(parts, versions, Scan(uuid.uuid4().hex, options.table, len(parts), attributes))
+    return Plan(parts, versions, Scan(uuid.uuid4().hex, options.place.table, len(parts), attributes))
 
 
 def reading_of(options: SourceOptions, columns: Columns, start: PrimaryKey, max_versions: int) -> Reading:
@@ -88,7 +88,7 @@ def reading_of(options: SourceOptions, columns: Columns, start: PrimaryKey, max_
     wanted = (options.columns or ()) if options.raw else columns
     asked = asked_columns(start, wanted) if wanted else ()
     # a page of one second's rows at most, so that a task does not stand still for long
-    return Reading(options.table, asked, max_versions, options.versions, options.rows_per_second)
+    return Reading(options.place.table, asked, max_versions, options.versions, options.rows_per_second)
 
 
 def columns_of(options: SourceOptions) -> list[tuple[str, str]]:
@@ -97,9 +97,9 @@ def columns_of(options: SourceOptions) -> list[tuple[str, str]]:
     Raises:
         ConfigError: a name or a type is wrong; names it. ServiceError, TransportError: the service does not answer.
     """
-    client = options.reachable_client()
+    client = options.place.reachable_client()
     try:
-        table = client.describe_table(options.table)
+        table = client.describe_table(options.place.table)
         if options.columns is None:
             return infer_columns(table, _sample(client, options, table), options.on_conflict)
     finally:

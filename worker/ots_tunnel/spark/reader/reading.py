@@ -71,6 +71,28 @@ def read_ahead(pages: Iterator[RangePage], most_bytes: int = READ_AHEAD_BYTES) -
             yield page
 
 
+class Fetched:
+    """Pages on their way; counts them, the bytes of their rows, and the seconds for which their user waited."""
+
+    def __init__(self, pages: Iterable[RangePage], clock: Callable[[], float] = time.monotonic) -> None:
+        self._pages = pages
+        self._clock = clock
+        self.pages = 0
+        self.size = 0
+        self.waited = 0.0
+
+    def __iter__(self) -> Iterator[RangePage]:
+        """Every page, unchanged."""
+        asked = self._clock()
+        for page in self._pages:
+            self.waited += self._clock() - asked
+            self.pages += 1
+            self.size += len(page.rows)
+            yield page
+            asked = self._clock()
+        self.waited += self._clock() - asked
+
+
 def paced(
     batches: Iterable[pa.RecordBatch],
     rows_per_second: int,

@@ -13,6 +13,8 @@ from ots_tunnel.model import KeyType
 Columns = Sequence[tuple[str, str]]
 
 KEY_TYPES = {KeyType.INTEGER: "bigint", KeyType.STRING: "string", KeyType.BINARY: "binary"}
+#: Types of defined columns by the service's names.
+DEFINED_TYPES = {"INTEGER": "bigint", "DOUBLE": "double", "BOOLEAN": "boolean", "STRING": "string", "BLOB": "binary"}
 #: From here on two names count as alike (difflib's ratio); own choice: one letter of five more, less or another.
 _ALIKE = 0.8
 
@@ -25,18 +27,24 @@ def key_columns(table: TableDescription) -> tuple[tuple[str, str], ...]:
 def check_keys(columns: Columns, table: TableDescription) -> None:
     """Refuse a key in another type or in other letters than the table's: each of its values would be NULL.
 
+    Beside the key itself, the same name in other letters is an attribute of the table.
+
     Raises:
         ConfigError: names the column and the table's keys.
     """
     keys = dict(key_columns(table))
-    folded = {name.casefold(): name for name in keys}
+    absent = keys.keys() - {name for name, _ in columns}
+    folded = {name.casefold(): name for name in keys if name in absent}
     for name, kind in columns:
         if name in keys:
             # every BIGINT can be read as DOUBLE
             if kind != keys[name] and (kind, keys[name]) != ("double", "bigint"):
-                raise ConfigError(f"column {name!r}: found type {kind}, {_keys_of(table)}")
+                raise ConfigError(f"column {name!r}: found type {kind}, {keys_of(table)}")
         elif name.casefold() in folded:
-            raise ConfigError(f"column {name!r}: the key is named {folded[name.casefold()]!r}, {_keys_of(table)}")
+            raise ConfigError(
+                f"column {name!r}: the key is named {folded[name.casefold()]!r}, {keys_of(table)}; "
+                "an attribute of that name needs a schema with the key beside it"
+            )
 
 
 def check_misspelt(columns: Columns, table: TableDescription, seen: Callable[[], Collection[str]]) -> None:
@@ -56,10 +64,11 @@ def check_misspelt(columns: Columns, table: TableDescription, seen: Callable[[],
         if alike and name not in seen():
             raise ConfigError(
                 f"column {name!r}: no sampled row has it, and it is almost the key {alike[0]!r}: "
-                f"correct it, or name the key as well; {_keys_of(table)}"
+                f"correct it, or name the key as well; {keys_of(table)}"
             )
 
 
-def _keys_of(table: TableDescription) -> str:
+def keys_of(table: TableDescription) -> str:
+    """The table's key for a message."""
     keys = ", ".join(f"{name} {kind.upper()}" for name, kind in key_columns(table))
     return f"table {table.name!r} has the keys {keys}"

@@ -27,6 +27,8 @@ _OPERATORS: Final = {
     ">=": "GreaterThanOrEqual",
 }
 _REVERSED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+#: Most characters of a number, more than any key has: `int` refuses thousands of digits.
+MAX_DIGITS: Final = 100
 
 
 def parse_where(text: str) -> tuple[Condition, ...]:
@@ -107,7 +109,7 @@ class _Parser:
 
     def _value(self, kind: str, token: str) -> int | str | bytes:
         match kind:
-            case "number":
+            case "number" if len(token) <= MAX_DIGITS:
                 return int(token)
             case "text":
                 return token[1:-1].replace("''", "'")

@@ -17,6 +17,9 @@ from ots_tunnel.protocol.http.rpc import parse_response, service_time
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.stream.shards import Shard, ShardId, ShardIterator, ShardPage, StreamInfo
 
+#: Of the retention in a stream's description.
+HOUR_SECONDS = 3600.0
+
 _ACTIONS = {int(action): action for action in Action}
 
 
@@ -43,6 +46,11 @@ def shards_of(response: pb.DescribeStreamResponse) -> tuple[Shard, ...]:
         Shard(ShardId(each.shard_id), frozenset(map(ShardId, filter(None, (each.parent_id, each.parent_sibling_id)))))
         for each in response.shards
     )
+
+
+def timed_answer(operation: Operation, response: HttpResponse) -> tuple[Any, float | None]:
+    """The answer, and the service's clock at it; errors as in `service_answer`."""
+    return service_answer(operation, response), service_time(response)
 
 
 def read_shard_page(operation: Operation, response: HttpResponse) -> ShardPage:

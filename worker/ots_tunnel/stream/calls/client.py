@@ -15,12 +15,19 @@ from google.protobuf.message import Message
 from ots_tunnel.client.caller import Parser, RetryListener, ServiceCaller
 from ots_tunnel.credentials import CredentialsProvider
 from ots_tunnel.endpoint import check_place
-from ots_tunnel.errors import CodecError, NoStream
+from ots_tunnel.errors import CodecError, NoStream, ObjectNotExist
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.backoff import CALL_RETRY, READ_RETRY
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
-from ots_tunnel.stream.calls.answers import read_shard_page, service_answer, shards_of, streams_of
-from ots_tunnel.stream.shards import Shard, ShardId, ShardIterator, ShardPage, StreamInfo
+from ots_tunnel.stream.calls.answers import (
+    HOUR_SECONDS,
+    read_shard_page,
+    service_answer,
+    shards_of,
+    streams_of,
+    timed_answer,
+)
+from ots_tunnel.stream.shards import Shard, ShardId, ShardIterator, ShardPage, StreamInfo, StreamShards
 from ots_tunnel.transport import BeforeAnswer, Transport
 from ots_tunnel.transport.aio import AioTransport
 
@@ -67,6 +74,10 @@ class StreamClient:
     def __repr__(self) -> str:
         return f"StreamClient({self.instance} at {self.endpoint})"
 
+    def listen_to_retries(self, listener: RetryListener) -> None:
+        """Call `listener` with the operation and the error of every call that is repeated from now on."""
+        self._caller.on_retry = listener
+
     async def stream_of(self, table: str) -> StreamInfo:
         """The stream of a table.
 
@@ -85,7 +96,11 @@ class StreamClient:
         return streams[0]
 
     async def shards(self, stream_id: str) -> tuple[Shard, ...]:
-        """Every shard that the stream keeps, in the service's order.
+        """The shards of `describe`, which raises the same."""
+        return (await self.describe(stream_id)).shards
+
+    async def describe(self, stream_id: str) -> StreamShards:
+        """Every shard that the stream keeps.
 
         Raises:
             ObjectNotExist: the stream does not exist, or a shard was dropped while the pages were read.
@@ -94,15 +109,23 @@ class StreamClient:
         found: dict[ShardId, Shard] = {}
         message = pb.DescribeStreamRequest(stream_id=stream_id)
         while True:
-            answer = await self._call("DescribeStream", message)
+            answer, now = await self._call("DescribeStream", message, timed_answer)
             page = {shard.shard_id: shard for shard in shards_of(answer)}
             if page.keys() <= found.keys():
                 # Leases of shards that are not listed are deleted: an incomplete list must not pass for a whole one.
                 raise CodecError(f"DescribeStreamResponse lists no further shard of stream {stream_id}")
             found |= page
             if not answer.next_shard_id:
-                return tuple(found.values())
+                return StreamShards(tuple(found.values()), answer.expiration_time * HOUR_SECONDS, now)
             message = pb.DescribeStreamRequest(stream_id=stream_id, inclusive_start_shard_id=answer.next_shard_id)
+
+    async def exists(self, stream_id: str) -> bool:
+        """Whether there is a stream of this id, of whichever table."""
+        try:
+            await self._call("DescribeStream", pb.DescribeStreamRequest(stream_id=stream_id, shard_limit=1))
+        except ObjectNotExist:
+            return False
+        return True
 
     async def iterator(self, stream_id: str, shard_id: ShardId, *, timestamp_us: int | None = None) -> ShardIterator:
         """The position of a shard's oldest retained record, or of the first one at or after a time.

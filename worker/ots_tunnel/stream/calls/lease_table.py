@@ -34,14 +34,15 @@ from google.protobuf.message import Message
 
 from ots_tunnel.client.caller import ServiceCaller
 from ots_tunnel.client.table_calls import get_range_page, get_range_request
-from ots_tunnel.errors import CodecError, ServiceError, TunnelError
+from ots_tunnel.errors import CodecError, LeaseTableNotFound, ObjectNotExist, ServiceError, TunnelError
+from ots_tunnel.model import PrimaryKey
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
-from ots_tunnel.protocol.plainbuffer.codec import decode_row, decode_rows
+from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row, decode_rows
 from ots_tunnel.protocol.service_codes import is_refusal
 from ots_tunnel.stream.calls.answers import service_answer
 from ots_tunnel.stream.lease import requests
-from ots_tunnel.stream.lease.change import Change
+from ots_tunnel.stream.lease.change import Change, Kind
 from ots_tunnel.stream.lease.lease import HalfLease, Lease
 from ots_tunnel.stream.lease.row import decode_lease, lease_range
 from ots_tunnel.stream.lease.settling import Settled, is_made, settle
@@ -57,10 +58,11 @@ _CONDITION_FAILED = "OTSConditionCheckFail"
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The leases of one stream, and the rows that are not whole."""
+    """The leases of one stream, the rows that are not whole, and what is wrong with rows that are no leases."""
 
     leases: tuple[Lease, ...]
     half: tuple[HalfLease, ...] = ()
+    unreadable: tuple[CodecError, ...] = ()
 
 
 class LeaseTable:
@@ -95,26 +97,30 @@ class LeaseTable:
         return f"LeaseTable({self.name})"
 
     async def list(self, stream_id: str) -> Listing:
-        """Every lease of a stream.
+        """Every lease of a stream; a row that is none does not hide the others.
 
         Raises:
-            ObjectNotExist: the table does not exist. CodecError: a row is not a lease.
+            ObjectNotExist: the table does not exist. CodecError: the answer cannot be read.
         """
-        start, end = lease_range(stream_id)
-        found: list[Lease | HalfLease] = []
+        found = [_lease_or_error(row) for row in await self.rows(*lease_range(stream_id))]
+        return Listing(
+            tuple(each for each in found if isinstance(each, Lease)),
+            tuple(each for each in found if isinstance(each, HalfLease)),
+            tuple(each for each in found if isinstance(each, CodecError)),
+        )
+
+    async def rows(self, start: PrimaryKey, end: PrimaryKey) -> Sequence[DecodedRow]:
+        """Every row from a key on, before another one; errors as of `list`."""
+        found: MutableSequence[DecodedRow] = []
         while True:
             answer = await self.call("GetRange", get_range_request(self.name, start, end, max_versions=1))
             if answer.next_token:
                 raise CodecError(f"row of a lease in table {self.name!r}: found one that is larger than an answer")
             page = get_range_page(answer)
-            found += map(decode_lease, decode_rows(page.rows))
+            found.extend(decode_rows(page.rows))
             if page.next_start is None:
-                break
+                return found
             start = page.next_start
-        return Listing(
-            tuple(each for each in found if isinstance(each, Lease)),
-            tuple(each for each in found if isinstance(each, HalfLease)),
-        )
 
     async def get(self, stream_id: str, shard_id: ShardId) -> Lease | HalfLease | None:
         """One lease; None if there is no row.
@@ -140,14 +146,21 @@ class LeaseTable:
             return True
         return await self.get(lease.stream_id, lease.shard_id) is None
 
-    async def apply(self, change: Change, *, doubted: MutableSequence[Change] | None = None) -> Lease | None:
-        """Make a change; the lease afterwards, or None where another worker was faster.
+    async def apply(
+        self,
+        change: Change,
+        *,
+        doubted: MutableSequence[Change] | None = None,
+        wanted: Callable[[], bool] = lambda: True,
+    ) -> Lease | None:
+        """Make a change; the lease afterwards, or None where another worker was faster, or the change is not wanted.
 
         The time at which the lease is renewed is that before the call: an answer may be late.
 
         Args:
             doubted: the changes of this lease that were sent since the last call with an answer. What this call sends
                 is added before it is sent, since the call may fail or be cancelled.
+            wanted: asked before each try: a call that takes long must not move a counter that is no longer its own.
 
         Raises:
             TunnelError: it is not known whether the change was made, unless `is_refusal` holds for the error.
@@ -155,7 +168,7 @@ class LeaseTable:
         began, attempt = asyncio.get_running_loop().time(), 0
         sent: MutableSequence[Change] = [] if doubted is None else doubted
         earlier, unanswered = list(sent), False
-        while True:
+        while wanted():
             if change not in sent:
                 sent.append(change)
             failure = await self._try("UpdateRow", requests.change_request(self.name, change))
@@ -180,12 +193,22 @@ class LeaseTable:
                 return None
             await self._pause(attempt, began, failure)
             attempt += 1
+        return None
 
     async def call(self, name: str, message: Message) -> Any:
-        """One call of the table service, repeated where that does no harm; see `client.retry`."""
-        answer, _ = await self._caller.call(
-            TABLE_OPERATIONS[name], message, retry=self._schedule, timeout=self._timeout, parse=service_answer
-        )
+        """One call of the table service, repeated where that does no harm; see `client.retry`.
+
+        Raises:
+            LeaseTableNotFound: the table does not exist. TunnelError: the call failed.
+        """
+        try:
+            answer, _ = await self._caller.call(
+                TABLE_OPERATIONS[name], message, retry=self._schedule, timeout=self._timeout, parse=service_answer
+            )
+        except ObjectNotExist as error:
+            raise LeaseTableNotFound(
+                error.code, f"table of leases {self.name!r}: {error.message}", error.request_id, error.http_status
+            ) from error
         return answer
 
     async def _try(self, name: str, message: Message) -> TunnelError | None:
@@ -215,9 +238,20 @@ class LeaseTable:
         await self._sleep(delay)
 
 
+def _lease_or_error(row: DecodedRow) -> Lease | HalfLease | CodecError:
+    try:
+        return decode_lease(row)
+    except CodecError as error:
+        return error
+
+
 def _late_write(row: Lease, change: Change, earlier: Sequence[Change]) -> Change | None:
-    """The write of an earlier call that moved the counter, and left the lease to its owner; None if none did."""
-    if row.owner != change.before.owner:
+    """The write of an earlier call that moved the counter, and left the lease to its owner; None if none did.
+
+    An earlier take made this worker the owner, which the new one wants to be.
+    """
+    owners = {change.before.owner, change.worker} if change.kind is Kind.TAKE else {change.before.owner}
+    if row.owner not in owners:
         return None
     return next((each for each in earlier if is_made(each, row)), None)
 

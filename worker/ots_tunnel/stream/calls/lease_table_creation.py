@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ots_tunnel.client.table_calls import TableDescription, describe_table_result
-from ots_tunnel.errors import ConfigError, ObjectAlreadyExist, ServerUnavailable, TunnelError
+from ots_tunnel.errors import ObjectAlreadyExist, ServerUnavailable, TunnelError, WrongLeaseTable
 from ots_tunnel.model import KeyColumn, KeyType
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.service_codes import is_refusal
@@ -29,7 +29,7 @@ async def create_lease_table(table: LeaseTable, *, ready_seconds: float = READY_
     even if the table exists.
 
     Raises:
-        ConfigError: a table of this name is not one for leases.
+        WrongLeaseTable: a table of this name is not one for leases.
         ServerUnavailable: the table did not answer in time.
         ServiceError, TransportError: a call failed.
     """
@@ -44,8 +44,7 @@ async def create_lease_table(table: LeaseTable, *, ready_seconds: float = READY_
             if is_refusal(error):
                 raise
             await _look_again(give_up, error)  # without an answer the list tells
-    answer = await table.call("DescribeTable", pb.DescribeTableRequest(table_name=table.name))
-    check_lease_table(describe_table_result(answer))
+    await look_at_table(table)
     while True:
         try:
             await table.get(_NOTHING, _NOTHING)
@@ -54,21 +53,32 @@ async def create_lease_table(table: LeaseTable, *, ready_seconds: float = READY_
             await _look_again(give_up, error)
 
 
+async def look_at_table(table: LeaseTable) -> None:
+    """Refuse a table that is not one for leases, by its description.
+
+    Raises:
+        WrongLeaseTable: names what differs. TunnelError: the call failed.
+    """
+    answer = await table.call("DescribeTable", pb.DescribeTableRequest(table_name=table.name))
+    check_lease_table(describe_table_result(answer))
+
+
 def check_lease_table(found: TableDescription) -> None:
     """Refuse a table that is not one for leases.
 
     Raises:
-        ConfigError: names what differs.
+        WrongLeaseTable: names what differs.
     """
     if found.primary_key != _KEYS:
         keys = ", ".join(f"{key.name} {key.type.name}" for key in found.primary_key)
         allowed = ", ".join(f"{name} STRING" for name in KEY_NAMES)
-        raise ConfigError(f"primary key of lease table {found.name!r}: found {keys}, allowed is {allowed}")
+        raise WrongLeaseTable(f"primary key of lease table {found.name!r}: found {keys}, allowed is {allowed}")
     if found.time_to_live != -1:
         # Parents are written once: they would expire, and with them the row as a lease.
-        raise ConfigError(f"time to live of lease table {found.name!r}: found {found.time_to_live} s, allowed is -1")
+        ttl = found.time_to_live
+        raise WrongLeaseTable(f"time to live of lease table {found.name!r}: found {ttl} s, allowed is -1")
     if not found.allow_update:
-        raise ConfigError(f"updates of lease table {found.name!r}: found not allowed, they have to be")
+        raise WrongLeaseTable(f"updates of lease table {found.name!r}: found not allowed, they have to be")
 
 
 async def _look_again(give_up: float, error: TunnelError) -> None:

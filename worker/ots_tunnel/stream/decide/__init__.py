@@ -7,6 +7,7 @@
     starting      whether a shard may be read: its parents come first
     sync          the leases to create and delete, from what the stream lists
     consumer      one shard on this worker: the state machine
+    completion    whether a stream is read up to an end time
 
 A worker's round, every few seconds: list the leases, `observe` them, `to_take`, `to_steal`. In between it renews what
 it holds, and looks whether one of its leases `is_asked_for`.

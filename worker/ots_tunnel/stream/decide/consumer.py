@@ -16,15 +16,19 @@ The states are those of the Java library's consumer, with the reason of a shutdo
     HANDING_OVER   SHUTTING_DOWN, STOLEN: nothing runs; the lease is being given away
     FAILED         the work ended by an error and begins again after a pause; the library ends the whole worker
     FINISHED       SHUTDOWN_COMPLETE, TERMINATE: the lease stays held and renewed
+    RESTING        SHUTDOWN_COMPLETE, PROCESS_DONE: as FINISHED, but a later owner reads on
     HANDED_OVER    SHUTDOWN_COMPLETE, STOLEN
     LOST           SHUTDOWN_COMPLETE, ZOMBIE: another worker may own the lease; nothing may be written
 
-The library's PROCESS_DONE and PROCESS_RESTART are wishes of a user's processor, for which a sink has no words.
+The library's PROCESS_DONE and PROCESS_RESTART are wishes of a user's processor: DONE and RESTART. A sink has no words
+for them.
 
 Rules of the shell:
 
-- It feeds ENDED only when SHARD_END is stored, and DRAINED and FAILED only when no write is in flight: the next owner
-  may write as soon as the lease is handed over.
+- It feeds ENDED only when SHARD_END is stored, and DRAINED, FAILED, DONE and RESTART only when no write is in flight:
+  the next owner may write as soon as the lease is handed over.
+- END asks for nothing to begin: the work that has reached the end goes on to store SHARD_END.
+- PARENTS_DONE may come late, since parents are looked up by calls.
 - It feeds STOLEN in every round in which the lease has a thief, and STOPPED in every round once the worker stops. So
   ENDING can ignore both: when SHARD_END is stored, the next round hands the finished lease over.
 - ABANDON is carried out at once: close the fence, cancel the work. HAND_OVER does nothing while one is under way.
@@ -58,6 +62,7 @@ class State(enum.Enum):
     HANDING_OVER = "handing over"
     FAILED = "failed"
     FINISHED = "finished"
+    RESTING = "not read further"
     HANDED_OVER = "handed over"
     LOST = "lost"
 
@@ -84,6 +89,8 @@ class Event(enum.Enum):
     RETRY = "the pause after a failure is over"
     STOLEN = "another worker has asked for the lease"
     STOPPED = "the worker stops"
+    DONE = "the user's processor asks for nothing more"
+    RESTART = "the user's processor asks for a new one, from the stored checkpoint"
     DRAINED = "the work has stopped, and its last checkpoint is stored"
     GIVEN = "the lease was handed over, or another worker was faster"
     LEASE_LOST = "the lease has expired here, or another worker has taken it"
@@ -121,6 +128,8 @@ _OPENING: _Table = {
 _READING: _Table = {
     (State.READING, Event.END_REACHED): (State.ENDING, Effect.END),
     (State.READING, Event.FAILED): (State.FAILED, None),
+    (State.READING, Event.DONE): (State.RESTING, None),
+    (State.READING, Event.RESTART): (State.OPENING, Effect.OPEN),
     (State.READING, Event.STOLEN): (State.DRAINING, Effect.DRAIN),
     (State.READING, Event.STOPPED): (State.DRAINING, Effect.DRAIN),
     (State.READING, Event.LEASE_LOST): (State.LOST, Effect.ABANDON),
@@ -140,6 +149,8 @@ _DRAINING: _Table = {
     (State.DRAINING, Event.OPENED_AT_END): (State.HANDING_OVER, Effect.HAND_OVER),
     (State.DRAINING, Event.END_REACHED): (State.ENDING, Effect.END),
     (State.DRAINING, Event.FAILED): (State.HANDING_OVER, Effect.HAND_OVER),
+    (State.DRAINING, Event.DONE): (State.HANDING_OVER, Effect.HAND_OVER),
+    (State.DRAINING, Event.RESTART): (State.HANDING_OVER, Effect.HAND_OVER),
     (State.DRAINING, Event.DRAINED): (State.HANDING_OVER, Effect.HAND_OVER),
     (State.DRAINING, Event.STOLEN): (State.DRAINING, None),
     (State.DRAINING, Event.STOPPED): (State.DRAINING, None),
@@ -150,7 +161,8 @@ _HANDING_OVER: _Table = {
     (State.HANDING_OVER, Event.GIVEN): (State.HANDED_OVER, None),
     # The call failed, and is made again in the next round.
     (State.HANDING_OVER, Event.FAILED): (State.HANDING_OVER, None),
-    # The pause of a failure that came before: its end crosses the order to hand over.
+    # The end of a pause, or of a look at the parents, that began before and crosses the order to hand over.
+    (State.HANDING_OVER, Event.PARENTS_DONE): (State.HANDING_OVER, None),
     (State.HANDING_OVER, Event.RETRY): (State.HANDING_OVER, None),
     (State.HANDING_OVER, Event.STOLEN): (State.HANDING_OVER, Effect.HAND_OVER),
     (State.HANDING_OVER, Event.STOPPED): (State.HANDING_OVER, Effect.HAND_OVER),
@@ -172,11 +184,14 @@ _FAILED: _Table = {(State.FAILED, Event.RETRY): (State.OPENING, Effect.OPEN)}
 def _over(state: State) -> _Table:
     # The lease's events come in rounds, and the end of abandoned work comes late.
     late = (
+        Event.PARENTS_DONE,
         Event.OPENED,
         Event.OPENED_AT_END,
         Event.END_REACHED,
         Event.ENDED,
         Event.FAILED,
+        Event.DONE,
+        Event.RESTART,
         Event.DRAINED,
         Event.GIVEN,
         Event.RETRY,
@@ -198,6 +213,7 @@ TRANSITIONS: Final[Mapping[tuple[State, Event], tuple[State, Effect | None]]] = 
     | _FAILED
     | _resting(State.FAILED)
     | _resting(State.FINISHED)
+    | _resting(State.RESTING)
     | _over(State.HANDED_OVER)
     | _over(State.LOST)
 )

@@ -16,13 +16,21 @@ another worker makes for a new shard in between would be deleted.
 A deleted lease that is not at SHARD_END is a loss: the stream dropped records that no worker had read. The plan names
 these, for an alarm. Children of such a shard start.
 
+A shard that gets its lease too late is a loss as well: the stream may have dropped its first records, while no worker
+looked for new shards. That is where the shards were followed before what the stream still keeps, and none of the
+shard's parents is listed any more: the stream keeps a closed shard for as long as it keeps the first record of its
+children. The plan names these shards, too. Where the first lease is younger than that, the first sync is under way.
+
+Example: retention 24 h. The last worker ends on Monday, when s1 is read to its end; s1 has split into s2 and s3, which
+have no lease yet. On Wednesday s1 is not listed any more: what s2 and s3 got on Monday is gone.
+
 A stream always has a shard, so an empty list is refused. It would delete every lease, and with them every checkpoint.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 from ots_tunnel.errors import CodecError
@@ -38,19 +46,37 @@ class SyncPlan:
         create: new leases, parents first, each with the half row that it replaces.
         delete: leases of dropped shards.
         lost: those of them that were not read to the end.
+        late: those of `create` whose shards may have lost records before.
     """
 
     create: tuple[tuple[Lease, HalfLease | None], ...] = ()
     delete: tuple[Lease, ...] = ()
     lost: tuple[Lease, ...] = ()
+    late: tuple[Lease, ...] = ()
+
+    @property
+    def without_loss(self) -> SyncPlan:
+        """The plan that loses nothing more: it leaves what is lost or late to a later sync, which finds it again.
+
+        With a late shard nothing is deleted, because the leases of then are the evidence that it is late.
+        """
+        delete = () if self.late else tuple(lease for lease in self.delete if lease not in self.lost)
+        return replace(self, create=tuple(each for each in self.create if each[0] not in self.late), delete=delete)
 
 
-def plan_sync(stream_id: str, leases: Iterable[Lease], half: Iterable[HalfLease], shards: Iterable[Shard]) -> SyncPlan:
+def plan_sync(
+    stream_id: str,
+    leases: Iterable[Lease],
+    half: Iterable[HalfLease],
+    shards: Iterable[Shard],
+    kept_since: float | None = None,
+) -> SyncPlan:
     """What to do so that every shard has a lease, and no other one.
 
     Args:
         leases, half: every row of the stream, listed before the shards.
         shards: all that the stream lists.
+        kept_since: Unix seconds since which the stream has every record; None is unknown.
 
     Raises:
         CodecError: there are no shards, or one is its own ancestor.
@@ -68,7 +94,19 @@ def plan_sync(stream_id: str, leases: Iterable[Lease], half: Iterable[HalfLease]
         if key not in owned
     )
     delete = tuple(lease for key, lease in owned.items() if key not in listed)
-    return SyncPlan(create, delete, tuple(lease for lease in delete if not lease.is_finished))
+    late = tuple(lease for lease, _ in create if lease.shard_id in listed and not lease.parents & listed.keys())
+    return SyncPlan(
+        create,
+        delete,
+        tuple(lease for lease in delete if not lease.is_finished),
+        late if _were_followed_before(kept_since, owned.values()) else (),
+    )
+
+
+def _were_followed_before(kept_since: float | None, leases: Iterable[Lease]) -> bool:
+    """Whether the first lease is older than what the stream keeps."""
+    created = [lease.created_ms / 1000 for lease in leases if lease.created_ms is not None]
+    return kept_since is not None and min(created, default=kept_since) < kept_since
 
 
 def _parents_first(shards: Iterable[Shard]) -> list[ShardId]:

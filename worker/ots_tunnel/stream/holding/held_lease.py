@@ -38,7 +38,14 @@ class HeldLease:
     """
 
     def __init__(
-        self, table: LeaseTable, settings: LeaseSettings, taken: Lease, sent_at: float, clock: Callable[[], float]
+        self,
+        table: LeaseTable,
+        settings: LeaseSettings,
+        taken: Lease,
+        sent_at: float,
+        clock: Callable[[], float],
+        *,
+        is_inherited: bool = False,
     ) -> None:
         self.taken = taken
         self.lease = taken
@@ -51,7 +58,11 @@ class HeldLease:
         self._clock = clock
         self._lock = asyncio.Lock()
         self._doubted: list[Change] = []
+        #: Whether the lease was left by an earlier process of this id, whose last writes may still take effect.
+        self.is_inherited = is_inherited
         self._over = False
+        #: Whether an answer has told that another worker has changed the lease.
+        self.was_refused = False
 
     def __repr__(self) -> str:
         return f"HeldLease({self.shard_id}, {self.fence})"
@@ -78,6 +89,18 @@ class HeldLease:
             TunnelError: that is not known; the lease is held until it expires.
         """
         return await self._apply(change.renew)
+
+    async def settle(self) -> Position:
+        """The checkpoint, once no earlier write of this worker to the lease can take effect any more.
+
+        The lease is renewed: an answered renewal has moved the counter, which is the condition of every earlier write.
+
+        Raises:
+            OwnershipLost: the lease is not held any more. TunnelError: it is not known whether it is.
+        """
+        if not await self.renew():
+            raise OwnershipLost(f"the lease of shard {self.shard_id} is not held: its checkpoint is another worker's")
+        return self.lease.checkpoint
 
     async def store(self, position: Position) -> None:
         """Store a checkpoint, which renews the lease.
@@ -116,12 +139,18 @@ class HeldLease:
         async with self._lock:
             if self._over:
                 return False
-            sent_at = self._clock()
-            after = await self._table.apply(make(self.lease), doubted=self._doubted)
+            sent_at, is_doubted = self._clock(), bool(self._doubted)
+            after = await self._table.apply(make(self.lease), doubted=self._doubted, wanted=self._is_held)
             self._doubted.clear()  # there is an answer; a call that fails or is cancelled leaves what it has sent
+            if not self._is_held():
+                return False  # lost meanwhile: the counter may be that of another `HeldLease`
             if after is None:
+                self.was_refused = not is_doubted
                 self.end()
                 return False
             self.lease = after
             self.fence.heartbeat_answered(sent_at)
             return True
+
+    def _is_held(self) -> bool:
+        return not self._over

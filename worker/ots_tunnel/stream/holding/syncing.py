@@ -2,27 +2,99 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Set
 from dataclasses import replace
 
 from ots_tunnel.stream.calls.client import StreamClient
-from ots_tunnel.stream.calls.lease_table import LeaseTable
+from ots_tunnel.stream.calls.lease_table import LeaseTable, Listing
+from ots_tunnel.stream.calls.start_mark import clear_start, set_start, unfinished_start
 from ots_tunnel.stream.decide.sync import SyncPlan, plan_sync
+from ots_tunnel.stream.lease.lease import Lease, Position
+from ots_tunnel.stream.shards import ShardId, StreamShards
 
 
-async def sync_shards(client: StreamClient, table: LeaseTable, stream_id: str) -> SyncPlan:
+async def sync_shards(
+    client: StreamClient,
+    table: LeaseTable,
+    stream_id: str,
+    *,
+    start_us: int | None = None,
+    keep_unread: bool = False,
+    tell_missing: Callable[[Lease], None] = lambda lease: None,
+) -> SyncPlan:
     """Create and delete leases as the stream lists its shards; returns what was done.
 
-    `lost` names the deleted leases that were not read to their end, which is worth an alarm. A lease that its owner has
-    just renewed is left for the next sync.
+    `lost` and `late` name the shards of which records may be missing, which is worth an alarm (`decide.sync`). A lease
+    that its owner has just renewed is left for the next sync.
+
+    Args:
+        start_us: Unix microseconds at which reading begins, if the stream has no lease yet. It becomes the checkpoint
+            of every lease of then, so it holds for all workers and for good (`calls.start_mark`). Shards that come
+            later follow their parents, and are read from their first record.
+        keep_unread: leave the leases in `lost` where they are, and create none for those in `late`: children wait, and
+            each sync finds them again.
+        tell_missing: called for each of them before anything is changed: a call that fails afterwards must not hide it.
+            It may be called again for one that stays.
 
     Raises:
         ObjectNotExist: stream or table do not exist.
-        CodecError: the stream lists no shard, or a row is not a lease.
+        CodecError: the stream lists no shard, or the answer with the leases cannot be read.
         TunnelError: a call failed; the next sync does the rest.
     """
     listing = await table.list(stream_id)  # before the shards: see `decide.sync`
-    plan = plan_sync(stream_id, listing.leases, listing.half, await client.shards(stream_id))
+    found = await client.describe(stream_id)
+    plan = plan_sync(stream_id, listing.leases, listing.half, found.shards, _kept_since(found, listing))
+    for lease in (*plan.lost, *plan.late):
+        tell_missing(lease)
+    done = plan.without_loss if keep_unread else plan
+    is_first = _is_empty(listing)
+    parents = frozenset() if is_first else frozenset(shard.shard_id for shard in found.shards)
+    await _create(client, table, stream_id, done, start_us if is_first else None, parents)
+    deleted = tuple([lease for lease in done.delete if await table.delete(lease)])
+    lost = plan.lost if keep_unread else tuple(lease for lease in deleted if not lease.is_finished)
+    return replace(done, delete=deleted, lost=lost)
+
+
+def _kept_since(found: StreamShards, listing: Listing) -> float | None:
+    """Unix seconds since which the stream has every record; None where nothing can be said about missing leases."""
+    if found.service_time is None or listing.unreadable:  # a row that is no lease stands for a shard, too
+        return None
+    return found.service_time - found.retention
+
+
+def _is_empty(listing: Listing) -> bool:
+    return not (listing.leases or listing.half or listing.unreadable)
+
+
+async def _create(
+    client: StreamClient,
+    table: LeaseTable,
+    stream_id: str,
+    plan: SyncPlan,
+    start_us: int | None,
+    parents: Set[ShardId],
+) -> None:
+    """Create the leases of a plan.
+
+    Args:
+        start_us: where reading begins if these are the first ones.
+        parents: shards that the stream keeps, and with them the first record of their children. A child that has come
+            while the stream was followed gets the position of that record: a lease that no worker uses before the
+            record is dropped then tells so, where TRIM_HORIZON would go on behind it.
+    """
+    if not plan.create:
+        return
+    if start_us is None:
+        start_us = await unfinished_start(table, stream_id)
+    else:
+        await set_start(table, stream_id, start_us)
     for lease, half in plan.create:
-        await table.create(lease, half)
-    deleted = tuple([lease for lease in plan.delete if await table.delete(lease)])
-    return replace(plan, delete=deleted, lost=tuple(lease for lease in deleted if not lease.is_finished))
+        has_position = half is None and (start_us is not None or bool(lease.parents & parents))
+        await table.create(await _positioned(client, lease, start_us) if has_position else lease, half)
+    if start_us is not None:
+        await clear_start(table, stream_id)
+
+
+async def _positioned(client: StreamClient, lease: Lease, start_us: int | None) -> Lease:
+    iterator = await client.iterator(lease.stream_id, lease.shard_id, timestamp_us=start_us)
+    return replace(lease, checkpoint=Position(iterator))

@@ -30,6 +30,8 @@ class Lease:
             new owner has not taken it yet.
         checkpoint: position of the next record to read. It may hold a primary key and is not printed.
         parents: shards that have to be read before this one.
+        created_ms, owned_ms: when the row was written as a whole, and the owner last, by the service's clock, Unix
+            milliseconds; None if unknown.
     """
 
     stream_id: str
@@ -39,6 +41,8 @@ class Lease:
     stealer: WorkerId = NO_WORKER
     checkpoint: Position = field(default=TRIM_HORIZON, repr=False)
     parents: frozenset[ShardId] = frozenset()
+    created_ms: int | None = field(default=None, repr=False, compare=False)
+    owned_ms: int | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_finished(self) -> bool:

@@ -87,8 +87,10 @@ def decode_lease(row: DecodedRow) -> Lease | HalfLease:
     """
     stream_id, shard_id = _decode_key(row.primary_key)
     values: dict[str, Value | None] = {}
+    written: dict[str, int | None] = {}
     for column in row.columns:
         values.setdefault(column.name, column.value)  # the newest version comes first
+        written.setdefault(column.name, column.timestamp_ms)
     missing = tuple(name for name in ATTRIBUTES if values.get(name) is None)
     if missing:
         return HalfLease(stream_id, shard_id, missing)
@@ -105,6 +107,8 @@ def decode_lease(row: DecodedRow) -> Lease | HalfLease:
         WorkerId(stealer),
         Position(checkpoint),
         frozenset(map(ShardId, filter(None, parents.split(_PARENT_END)))),
+        written[PARENTS],  # once, with the row
+        written[OWNER],
     )
 
 

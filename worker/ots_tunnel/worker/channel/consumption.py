@@ -43,18 +43,15 @@ from ots_tunnel.fence import ChannelFence
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import Checkpoint
 from ots_tunnel.protocol import channel as machine
-from ots_tunnel.protocol.token import channel_type
-from ots_tunnel.sinks import Deferred
 from ots_tunnel.worker.cancellation import is_cancelled
 from ots_tunnel.worker.channel.failure import report_failure
 from ots_tunnel.worker.channel.opening import Opening
 from ots_tunnel.worker.channel.pipeline import Pipeline, PipelineEnd
 from ots_tunnel.worker.channel.read_ahead import ChannelStart, ReadAhead
-from ots_tunnel.worker.context import ClientContext
+from ots_tunnel.worker.context import ConsumerContext
 from ots_tunnel.worker.pages.read_page import ReadPage
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
 from ots_tunnel.worker.progress.checkpointer import Checkpointer
-from ots_tunnel.worker.progress.cursor import ChannelCursor
 
 logger = logging.getLogger(__name__)
 
@@ -72,17 +69,13 @@ class Consumption:
     """
 
     def __init__(
-        self, context: ClientContext, fence: ChannelFence, progress: ChannelProgress, on_connected: Callable[[], None]
+        self, context: ConsumerContext, fence: ChannelFence, progress: ChannelProgress, on_connected: Callable[[], None]
     ) -> None:
         self._context = context
         self._fence = fence
         self._progress = progress
         self._on_connected = on_connected
-        settings = context.settings
-        ids = (settings.tunnel_id, context.client_id, progress.channel_id)
-        # Only what is stored later can be replaced by a replay; what is written at once is only written again.
-        replaces = isinstance(context.worker.sink, Deferred)
-        self._cursor = ChannelCursor(context.client, ids, timeout=settings.write_deadline, guard=fence, doubts=replaces)
+        self._cursor = context.cursor(progress.channel_id, fence)
         self._opening = Opening(context, progress.channel_id, self._cursor)
         self._checkpointer: Checkpointer | None = None
         self._pipeline: Pipeline | None = None
@@ -136,7 +129,7 @@ class Consumption:
         if opened is None or self._stop.is_set():  # the order may come in the round of the loop that brings the answer
             return machine.PipelineStopped()
         start = opened.checkpoint
-        kind = channel_type(self._progress.channel_id, start.token)
+        kind = self._context.channel_type(self._progress.channel_id, start.token)
         self._progress.channel_type = kind
         self._checkpointer = checkpointer = self._checkpointer_from(start)
         ahead = ReadAhead(

@@ -7,12 +7,12 @@ import logging
 from ots_tunnel.errors import OwnershipLost, PossibleGap, ResourceGone, SinkRejected, TunnelError, TunnelExpired
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId
-from ots_tunnel.worker.context import ClientContext
+from ots_tunnel.worker.context import ConsumerContext
 
 logger = logging.getLogger(__name__)
 
 
-def report_failure(context: ClientContext, channel_id: ChannelId, error: TunnelError) -> None:
+def report_failure(context: ConsumerContext, channel_id: ChannelId, error: TunnelError) -> None:
     """Log a failure; it ends the worker if a new client cannot fix it, and hastens the heartbeat if it may be stale."""
     fields: dict[str, object] = {
         **context.log_fields(LogAction.CHANNEL_FAILED, channel_id),

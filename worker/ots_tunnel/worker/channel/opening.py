@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Checkpoint, Token
-from ots_tunnel.protocol.token import channel_type
-from ots_tunnel.worker.context import ClientContext
+from ots_tunnel.worker.context import ConsumerContext, Cursor
 from ots_tunnel.worker.gaps.watch import GapWatch
-from ots_tunnel.worker.progress.cursor import ChannelCursor
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +29,7 @@ class Opened:
 class Opening:
     """The calls that open one channel; `stop` cancels them."""
 
-    def __init__(self, context: ClientContext, channel_id: ChannelId, cursor: ChannelCursor) -> None:
+    def __init__(self, context: ConsumerContext, channel_id: ChannelId, cursor: Cursor) -> None:
         self._context = context
         self._channel_id = channel_id
         self._cursor = cursor
@@ -64,14 +62,15 @@ class Opening:
             self._limit = None
         sequence = checkpoint.sequence_number
         if sequence > 0:
-            self._context.status.hand_overs += 1
-            self._context.worker.metrics.handed_over("taken")
+            self._context.taken_over()
         fields = self._context.log_fields(LogAction.CHANNEL_OPENED, self._channel_id)
         logger.info("channel: at sequence number %d", sequence, extra=fields)
         return opened
 
     async def _watch_gaps(self, token: Token) -> GapWatch | None:
         guard = self._context.worker.gaps
-        if guard is None or token == FINISHED or channel_type(self._channel_id, token) is not ChannelType.STREAM:
+        if guard is None or token == FINISHED:
+            return None
+        if self._context.channel_type(self._channel_id, token) is not ChannelType.STREAM:
             return None
         return await guard.watch(self._channel_id, token)

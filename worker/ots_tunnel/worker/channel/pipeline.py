@@ -141,10 +141,11 @@ class Pipeline:
         self._pages += 1
         page.number = self._pages
         records = page.answer.records
-        if not records:
+        if not records and not self._sink.every_page:
             return confirmed()
-        kind = self._start.channel_type
-        batch = Batch(self._start.channel_id, kind, records, page.start, page.following, records[0], page=page.number)
-        self._fence.begin_write()
+        kind, head = self._start.channel_type, records[0] if records else None
+        batch = Batch(self._start.channel_id, kind, records, page.start, page.following, head, page=page.number)
+        if self._sink.sends:
+            self._fence.begin_write()
         with self._metrics.writing(kind):
             return await self._sink.take(batch, self._fence)

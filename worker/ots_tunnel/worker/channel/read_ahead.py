@@ -11,15 +11,13 @@ import random
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 from ots_tunnel.client.tunnel import Page
 from ots_tunnel.errors import OwnershipLost, ResourceGone, TunnelError
 from ots_tunnel.fence import boottime
 from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Token
 from ots_tunnel.protocol.idle_read import IdleReads
-from ots_tunnel.transport import BeforeAnswer
-from ots_tunnel.worker.context import WorkerContext
+from ots_tunnel.worker.context import ReadsPages, WorkerContext
 from ots_tunnel.worker.gaps.watch import GapWatch
 from ots_tunnel.worker.pages.budget import PATIENCE, Reservation
 from ots_tunnel.worker.pages.end_time import cut_page
@@ -38,18 +36,6 @@ class ChannelStart:
     token: Token
     gaps: GapWatch | None = None
     """Asked about every page; None looks for no gaps."""
-
-
-class ReadsPages(Protocol):
-    """The part of `ChannelCursor` that is needed."""
-
-    async def read(self, token: Token, before_answer: BeforeAnswer) -> Page:
-        """Read the page at a token; repeats calls that fail.
-
-        Args:
-            before_answer: awaited when an answer begins, before its page is in memory.
-        """
-        ...
 
 
 class ReadAhead:

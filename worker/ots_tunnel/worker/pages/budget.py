@@ -15,8 +15,11 @@ Source: docs/architecture.md rule 7.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from types import TracebackType
 from typing import Self
+
+from ots_tunnel.transport import AT_ONCE
 
 #: A page is assumed to have at least this size, bytes.
 LEAST_PAGE_BYTES = 4 << 20
@@ -95,12 +98,14 @@ class Reservation:
             self._budget._take(-self._held_bytes)
             self._held_bytes = 0
 
-    async def regain(self) -> None:
+    def regain(self) -> Awaitable[None]:
         """The answer begins: wait for the room that was lent; at once where none was."""
         self._has_begun = True
-        if not self._held_bytes:
-            again = await self._budget.reserve()
-            self._held_bytes, again._held_bytes = again._held_bytes, 0
+        return AT_ONCE if self._held_bytes else self._reserve_again()
+
+    async def _reserve_again(self) -> None:
+        again = await self._budget.reserve()
+        self._held_bytes, again._held_bytes = again._held_bytes, 0
 
     def keep(self, taken: int) -> Share:
         """The room that a page of that cost takes in a sink; the budget learns the cost for later reads."""

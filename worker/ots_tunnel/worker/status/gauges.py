@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
-
+from ots_tunnel.exposition import Family
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel.worker.status.worker_status import WorkerStatus
 
 
-class StatusCollector(Collector):
+class StatusCollector:
     """The gauges of a worker, computed at each scrape."""
 
     def __init__(self, status: WorkerStatus) -> None:
         self._status = status
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Family]:
         """All gauges of the worker."""
         status, tunnel = self._status, self._status.metrics.tunnel
         busy = status.busy_ratio()
@@ -31,7 +29,7 @@ class StatusCollector(Collector):
         yield _gauge("channels", "Channels held, by state.", states, tunnel, ("state",))
         yield from self._channel_gauges(tunnel)
 
-    def _channel_gauges(self, tunnel: str) -> Iterator[GaugeMetricFamily]:
+    def _channel_gauges(self, tunnel: str) -> Iterator[Family]:
         now = self._status.wall()
         lags: dict[tuple[str, ...], float] = {}
         caught_up: dict[tuple[str, ...], float] = {}
@@ -56,8 +54,8 @@ def _gauge(
     samples: Mapping[tuple[str, ...], float],
     tunnel: str,
     labels: tuple[str, ...] = (),
-) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(f"ots_tunnel_{name}", text, labels=("tunnel", *labels))
+) -> Family:
+    family = Family(f"ots_tunnel_{name}", "gauge", text)
     for values, sample in samples.items():
-        family.add_metric([tunnel, *values], sample)
+        family.add(dict(zip(("tunnel", *labels), (tunnel, *values), strict=True)), sample)
     return family

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-
 from ots_tunnel.errors import ServiceError, TunnelError
+from ots_tunnel.exposition import Count, Distribution, Metric, Registry, counter, gauge, histogram
 from ots_tunnel.model import Action, ChannelType
 from ots_tunnel.version import __version__
 from ots_tunnel.worker.status.rates import BusyClock
@@ -32,54 +31,48 @@ class WorkerMetrics:
     Args:
         tunnel: the tunnel's name, a label of everything.
         sink: the sink's kind, such as `tablestore`.
-        registry: registers the metrics; a new one by default.
     """
 
-    def __init__(self, tunnel: str, sink: str = "", registry: CollectorRegistry | None = None) -> None:
-        self.registry = registry or CollectorRegistry()
+    def __init__(self, tunnel: str, sink: str = "") -> None:
+        self.registry = Registry()
         self.busy = BusyClock()
         self.rows_total = 0
         self.bytes_total = 0
         by_type = ("tunnel", "channel_type")
 
-        def histogram(
-            name: str, text: str, labels: tuple[str, ...] = by_type, buckets: tuple[float, ...] = BUCKETS
-        ) -> Histogram:
-            return Histogram(f"ots_tunnel_{name}", text, labels, registry=self.registry, buckets=buckets)
+        def timed(
+            name: str, text: str, labels: tuple[str, ...] = by_type, bounds: tuple[float, ...] = BUCKETS
+        ) -> Metric[Distribution]:
+            return histogram(self.registry, f"ots_tunnel_{name}", text, labels, bounds)
 
-        def counter(name: str, text: str, labels: tuple[str, ...]) -> Counter:
-            return Counter(f"ots_tunnel_{name}", text, labels, registry=self.registry)
+        def counted(name: str, text: str, labels: tuple[str, ...]) -> Metric[Count]:
+            return counter(self.registry, f"ots_tunnel_{name}", text, labels)
 
-        build = Gauge(
-            "ots_tunnel_build_info",
-            "1; a label has the worker's version.",
-            ("tunnel", "version"),
-            registry=self.registry,
-        )
+        version = ("tunnel", "version")
+        build = gauge(self.registry, "ots_tunnel_build_info", "1; a label has the worker's version.", version)
         build.labels(tunnel, __version__).set(1)
         self.tunnel = tunnel
-        self._children: dict[tuple[Any, ...], Any] = {}
         self._sink = sink
-        self._records = counter("records", "Records confirmed by the sink.", (*by_type, "action"))
-        self._bytes = counter("bytes", "Bytes of confirmed pages.", by_type)
-        self._read = histogram("read_seconds", "Time of one ReadRecords with its retries.")
-        self._decode = histogram(
+        self._records = counted("records", "Records confirmed by the sink.", (*by_type, "action"))
+        self._bytes = counted("bytes", "Bytes of confirmed pages.", by_type)
+        self._read = timed("read_seconds", "Time of one ReadRecords with its retries.")
+        self._decode = timed(
             "decode_seconds",
             "Time to check one page and cut it into records; their columns are decoded on demand.",
-            buckets=SHORT_BUCKETS,
+            bounds=SHORT_BUCKETS,
         )
-        self._write = histogram(
+        self._write = timed(
             "sink_seconds", "Time of one write: until the sink has stored a page, or holds it.", (*by_type, "sink")
         )
-        self._checkpoint = histogram("checkpoint_seconds", "Time of one stored checkpoint.")
-        self._rebalances = counter(
+        self._checkpoint = timed("checkpoint_seconds", "Time of one stored checkpoint.")
+        self._rebalances = counted(
             "rebalances", "Channels handed over: taken from, or given to, another client.", ("tunnel", "direction")
         )
-        self._possible_gaps = counter(
+        self._possible_gaps = counted(
             "possible_gaps", "Times that changes before a channel's next records may be missing.", ("tunnel",)
         )
         self._possible_gaps.labels(tunnel)
-        self._retries = counter("retries", "Calls that were repeated.", ("tunnel", "operation", "code"))
+        self._retries = counted("retries", "Calls that were repeated.", ("tunnel", "operation", "code"))
 
     @contextmanager
     def reading(self, channel_type: ChannelType) -> Iterator[None]:
@@ -124,13 +117,8 @@ class WorkerMetrics:
         """Count a place in a channel where changes may be missing."""
         self._possible_gaps.labels(self.tunnel).inc()
 
-    def _child(self, metric: Any, *labels: str) -> Any:
-        # The library takes longer to look up the labels than to count.
-        key = (metric, *labels)
-        child = self._children.get(key)
-        if child is None:
-            child = self._children[key] = metric.labels(self.tunnel, *labels)
-        return child
+    def _child(self, metric: Metric[Any], *labels: str) -> Any:
+        return metric.labels(self.tunnel, *labels)
 
     def call_repeated(self, operation: str, error: TunnelError) -> None:
         """Count a call that failed and is repeated."""

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from prometheus_client import generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
-
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.exposition import CONTENT_TYPE, text_of
 from ots_tunnel.listening import listening_socket
 from ots_tunnel.worker.status.gauges import StatusCollector
 from ots_tunnel.worker.status.worker_status import WorkerStatus
@@ -134,7 +132,7 @@ class StatusServer:
             writer.transport.abort()
 
     def _metrics(self) -> Page:
-        return Page(generate_latest(self._status.metrics.registry), CONTENT_TYPE_LATEST)
+        return Page(text_of(self._status.metrics.registry), CONTENT_TYPE)
 
     def _healthz(self) -> Page:
         # A restart could only fix an event loop that does not answer.

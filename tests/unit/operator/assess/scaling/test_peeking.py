@@ -8,16 +8,18 @@ from typing import Any
 import pytest
 
 from ots_tunnel.model import ChannelStatus, Stage
-from ots_tunnel_operator.assess.scaling.peeking import due, is_peeking, peeked
+from ots_tunnel_operator.assess.scaling.peeking import due, is_peeking, is_read_to_its_end, peeked
 from ots_tunnel_operator.autoscale.history import History, Idle
 from ots_tunnel_operator.autoscale.peeked import Peeked
 from ots_tunnel_operator.world.absence import Unread
 from ots_tunnel_operator.world.service import Peek, Tunnel
 from ots_tunnel_operator.world.world import World
 from tests.support.operator.scaled_worlds import sleeper
-from tests.support.operator.worlds import NOW, base, channel, description, world
+from tests.support.operator.spark_worlds import SPARK
+from tests.support.operator.worlds import NOW, base, channel, description, pod, recorded, resource, world
 
 LONG_IDLE = History(idle=Idle(NOW - 1800, 0))
+COMPLETED = {"type": "Completed", "status": "True"}
 
 
 @pytest.mark.parametrize(
@@ -26,8 +28,14 @@ LONG_IDLE = History(idle=Idle(NOW - 1800, 0))
         (sleeper(), True),
         (sleeper(mode="Advise"), False),
         (sleeper(autoscaling={"minReplicas": 1, "scaleToZero": {"enabled": False}}), False),
-        (sleeper(suspend=True), False),
-        (sleeper(replicas=0), False),
+        (sleeper(suspend=True), True),
+        (sleeper(suspend=True, pods=(pod(),)), False),
+        (sleeper(suspend=True, deleted=True), False),
+        (sleeper(replicas=0), True),
+        (world(resource(recorded(), replicas=0), pods=()), True),
+        (world(resource(recorded(conditions=[COMPLETED]), replicas=0), pods=()), False),
+        (world(resource(recorded(), replicas=0, **SPARK), pods=()), False),
+        (world(resource(recorded(snapshot={"state": "Completed"}), replicas=0, **SPARK), pods=()), True),
         (sleeper(tunnel=Unread()), False),
         (sleeper(tunnel=Tunnel(description(channel("c1"), stage=Stage.INIT))), False),
         (sleeper(tunnel=Tunnel(description(base("b1"), stage=Stage.BASE))), False),
@@ -55,7 +63,9 @@ def test_the_oldest_looks_are_repeated_first_and_after_the_interval_alone() -> N
 
     assert due(of) == ("c2", "c3", "c0")
     assert due(replace(of, tunnel=Unread())) == ()
-    assert due(world()) == ()
+    # without autoscaling the interval is its default
+    assert due(world()) == ("c1",)
+    assert due(world(peeks={"c1": Peek(NOW - 299, False)})) == ()
 
 
 def test_a_look_at_every_channel_counts_from_the_oldest_on() -> None:
@@ -67,3 +77,19 @@ def test_a_look_at_every_channel_counts_from_the_oldest_on() -> None:
 
 def test_one_channel_that_has_something_to_read_is_enough() -> None:
     assert peeked(channels(None, Peek(NOW - 5, True), Peek(NOW, True))) == Peeked(None, "c1")
+
+
+@pytest.mark.parametrize(
+    ("looks", "is_read"),
+    [
+        ((Peek(NOW - 5, False), Peek(NOW - 600, False)), True),
+        ((Peek(NOW - 5, False), Peek(NOW - 601, False)), False),
+        ((Peek(NOW - 5, False), None), False),
+        ((Peek(NOW - 5, False), Peek(NOW - 5, True)), False),
+    ],
+    ids=["all of late", "one long ago", "one never", "one waits"],
+)
+def test_nothing_waits_where_every_channel_was_found_empty_of_late(
+    looks: tuple[Peek | None, ...], is_read: bool
+) -> None:
+    assert is_read_to_its_end(channels(*looks)) is is_read

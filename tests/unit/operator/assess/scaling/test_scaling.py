@@ -19,7 +19,17 @@ from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World
 from tests.support.operator.scaled_worlds import by_auto, looked, scaled
 from tests.support.operator.spark_worlds import progress_record, spark_world
-from tests.support.operator.worlds import NOW, assessed, channel, deployment, description, planned, resource, world
+from tests.support.operator.worlds import (
+    NOW,
+    assessed,
+    channel,
+    deployment,
+    description,
+    planned,
+    recorded,
+    resource,
+    world,
+)
 
 
 def scaling(of: World) -> Scaling:
@@ -47,6 +57,18 @@ def test_auto_adds_workers_when_it_is_behind() -> None:
         "message": "lag 143 s (target 60 s), 1.00 s of changes consumed a second, 2 workers busy 96% (target 70%): "
         "3.3 workers are needed",
     }
+
+
+@pytest.mark.parametrize(("lag", "wanted"), [(650, 2), (900, 3)])
+def test_what_a_file_holds_by_design_is_no_lag(lag: int, wanted: int) -> None:
+    sink = {"files": {"url": "s3://shop/p", "credentials": {"secretRef": {"name": "k"}}, "maxFileSeconds": 600}}
+
+    of = scaled(lag=lag, busy=50, sink=sink)
+    of = replace(of, resource=replace(of.resource, status=recorded(destination={})))
+
+    found = scaling(looked(of, 5))
+
+    assert found.wanted == wanted
 
 
 def test_the_decision_is_recorded_before_it_is_carried_out() -> None:

@@ -8,14 +8,18 @@ from ots_tunnel.console.exit_codes import EXIT_CODES, exit_code
 from ots_tunnel.errors import (
     AuthFailed,
     ConfigError,
+    LeaseTableNotFound,
+    NoStream,
     ObjectNotExist,
     PermissionDenied,
     PossibleGap,
     ServiceError,
     SinkRejected,
+    StreamReplaced,
     TableNotFound,
     TunnelExpired,
     TunnelNotFound,
+    WrongLeaseTable,
     WrongTunnel,
 )
 from ots_tunnel.sinks.http_sink import ABOUT_ONE_EVENT
@@ -45,9 +49,13 @@ def end_of(error: Exception) -> ContainerEnd:
         (WrongTunnel("another name"), Reason.WORKERS_FAILING, ""),
         (TableNotFound(*REFUSED), Reason.WORKERS_FAILING, ""),
         (ObjectNotExist(*REFUSED), Reason.WORKERS_FAILING, ""),
+        (LeaseTableNotFound(*REFUSED), Reason.WORKERS_FAILING, ""),
         (AuthFailed(*REFUSED), Reason.AUTH_FAILED, "CredentialsValid"),
         (PermissionDenied(*REFUSED), Reason.ACCESS_DENIED, "CredentialsValid"),
         (TunnelExpired(*REFUSED), Reason.TUNNEL_EXPIRED, "TunnelReady"),
+        (NoStream("orders"), Reason.WORKERS_FAILING, ""),
+        (StreamReplaced("orders", "old", "new"), Reason.WORKERS_FAILING, ""),
+        (WrongLeaseTable("primary key of lease table"), Reason.LEASE_TABLE_UNUSABLE, "TunnelReady"),
     ],
 )
 def test_an_error_that_names_its_cause(error: Exception, reason: Reason, condition: str) -> None:
@@ -138,3 +146,20 @@ def test_an_end_is_overcome_when_the_container_has_run_for_a_while() -> None:
 
     assert (runs(NOW - 60), runs(NOW - 59), runs(None)) == (True, False, True)
     assert not runs(NOW - 60, ready=False)
+
+
+def test_what_does_not_fit_a_table_of_leases_is_corrected_without_its_immutable_field() -> None:
+    found = meaning(end_of(WrongLeaseTable("time to live of lease table 'l': found 86400 s, allowed is -1")))
+
+    assert found is not None
+    assert "time to live -1" in found.remedy
+    assert "create another object" in found.remedy
+
+
+def test_a_table_of_leases_that_was_deleted_is_not_the_table_that_the_operator_looks_for() -> None:
+    source, leases = meaning(end_of(ObjectNotExist(*REFUSED))), meaning(end_of(LeaseTableNotFound(*REFUSED)))
+
+    assert source is not None
+    assert leases is not None
+    assert "the operator looks for it" in source.remedy
+    assert "the next worker creates it, and begins at spec.source.stream.startFrom" in leases.remedy

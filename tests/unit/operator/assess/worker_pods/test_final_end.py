@@ -9,11 +9,11 @@ import pytest
 
 from ots_tunnel_operator.assess.verdict import recorded_verdict, verdict_document
 from ots_tunnel_operator.assess.worker_pods.final_end import attempt, find_final_end
-from ots_tunnel_operator.names import ANNOTATION_RESTARTED_AT
+from ots_tunnel_operator.names import ANNOTATION_CONFIG_HASH, ANNOTATION_RESTARTED_AT
 from ots_tunnel_operator.plan.actions import ScaleDown
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world.absence import Missing
-from ots_tunnel_operator.world.pod import Container, ContainerEnd, Pod
+from ots_tunnel_operator.world.pod import Container, ContainerEnd, Origin, Pod
 from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import NOW, deployment, planned, pod, recorded, reported, resource, world
 
@@ -142,6 +142,18 @@ def test_an_expired_tunnel_is_believed_of_a_worker() -> None:
 )
 def test_an_end_that_says_nothing_about_the_present_attempt(found: World) -> None:
     assert find_final_end(found) is None
+
+
+@pytest.mark.parametrize("config", ["former", "present"])
+def test_the_youngest_pod_may_be_one_of_the_former_template(config: str) -> None:
+    """An edit has corrected the settings, and a node that is lost makes a former worker start anew meanwhile."""
+    annotations = {ANNOTATION_CONFIG_HASH: "present"}
+    children = deployment(2)
+    children["Deployment", "flights-copy"]["spec"]["template"] = {"metadata": {"annotations": annotations}}
+    new = pod("new", template="b", origin=Origin(config="present"), created=NOW - 50)
+    again = ended("again", template=config, origin=Origin(config=config), created=NOW - 5)
+
+    assert (find_final_end(refused(new, again, children=children)) is None) == (config == "former")
 
 
 def test_of_several_ends_the_first_pod_is_named() -> None:

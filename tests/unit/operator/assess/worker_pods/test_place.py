@@ -9,9 +9,10 @@ import pytest
 
 from ots_tunnel.model import ChannelId
 from ots_tunnel_operator import names
+from ots_tunnel_operator.api.status import MAX_FILES_PLACE
 from ots_tunnel_operator.assess.worker_pods.place import find_changed_place
 from ots_tunnel_operator.manifests.files_place import files_place
-from ots_tunnel_operator.plan.actions import ApplyObject, ScaleDown
+from ots_tunnel_operator.plan.actions import ApplyObject, RecordStatus, ScaleDown
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world.absence import Failure
 from ots_tunnel_operator.world.service import Tunnel
@@ -24,6 +25,7 @@ from tests.support.operator.worlds import (
     planned,
     pod,
     recorded,
+    reported,
     resource,
     world,
 )
@@ -31,7 +33,7 @@ from tests.support.operator.worlds import (
 KEYS = {"secretRef": {"name": "keys"}}
 CLAIM = {"persistentVolumeClaim": {"claimName": "orders"}}
 BUCKET_PLACE = "s3://shop/orders in minio:9000"
-UNMOVED = Tunnel(description(channel("a")), {ChannelId("a"): FRESH})
+UNMOVED = Tunnel(description(channel("a", client="")), {ChannelId("a"): FRESH})
 
 
 def folder(volume: dict[str, Any] = CLAIM, path: str = "/data", **mount: Any) -> dict[str, Any]:
@@ -95,6 +97,9 @@ def test_what_a_volume_tells_its_driver_is_shown_nowhere(volume: dict[str, Any])
         (bucket("https://minio:443"), "s3://shop/orders in minio"),
         (bucket(None), "s3://shop/orders in amazonaws.com"),
         (bucket("https://s3.eu-west-1.amazonaws.com"), "s3://shop/orders in amazonaws.com"),
+        # a name of a bucket there may be another bucket elsewhere
+        (bucket("https://s3.us-gov-west-1.amazonaws.com"), "s3://shop/orders in us-gov.amazonaws.com"),
+        (bucket("https://s3-us-gov-west-1.amazonaws.com"), "s3://shop/orders in us-gov.amazonaws.com"),
         (bucket("https://oss-cn-hangzhou.aliyuncs.com"), "s3://shop/orders in aliyuncs.com"),
         (bucket("https://oss-cn-hangzhou-internal.aliyuncs.com"), "s3://shop/orders in aliyuncs.com"),
         ({}, ""),
@@ -160,6 +165,36 @@ def test_no_other_place_is_no_problem(found: World) -> None:
 )
 def test_what_may_have_been_written_counts_as_written(changes: dict[str, Any]) -> None:
     assert find_changed_place(running(bucket("http://other:9000"), BUCKET_PLACE, **changes)) is not None
+
+
+@pytest.mark.parametrize("accepted", ["", "s3://shop/orders in other:9000"])
+def test_the_status_keeps_the_place_where_deployment_and_config_map_were_deleted(accepted: str) -> None:
+    before = running(bucket(), BUCKET_PLACE)
+    status = reported(before)
+    after = running(bucket("http://other:9000"), None, accepted, children={}, pods=())
+    after = replace(after, resource=replace(after.resource, status={**after.resource.status, **status}))
+
+    assert status["filesPlace"] == BUCKET_PLACE
+    assert (find_changed_place(after) is None) == bool(accepted)
+    # until the workers are applied with another one
+    assert reported(after)["filesPlace"] == BUCKET_PLACE
+
+
+def test_the_place_is_recorded_before_the_first_worker_can_write_there() -> None:
+    of = running(bucket(), None, children={}, pods=())
+    known = replace(of.resource, status={**of.resource.status, "filesPlace": BUCKET_PLACE})
+    record = RecordStatus({"filesPlace": BUCKET_PLACE})
+
+    assert planned(of).actions[0] == record
+    assert record not in planned(replace(of, resource=known)).actions
+
+
+def test_a_place_of_any_length_fits_into_the_status() -> None:
+    long, other = ({"nfs": {"server": "s", "path": f"/{'x' * 5000}{end}"}} for end in "ab")
+    places = [files_place(resource(**folder(volume)).object) for volume in (long, other)]
+
+    assert max(map(len, places)) <= MAX_FILES_PLACE
+    assert places[0] != places[1]
 
 
 def test_an_accepted_place_is_applied_and_recorded() -> None:

@@ -23,7 +23,7 @@ cdef Block _block_of(Text* text):
     cdef Block block = Block.__new__(Block)
     cdef void* data = PyMem_Realloc(text.data, text.size) if text.size else NULL
     block._text = text[0]
-    text[0] = Text(NULL, 0, 0)
+    text[0] = Text(NULL, 0, 0, NULL)
     if data is not NULL:
         block._text.data = <char*>data
     return block
@@ -31,7 +31,7 @@ cdef Block _block_of(Text* text):
 
 cdef Block _bits(const Text* codes, byte least, byte most):
     """A bit for each code: whether it lies from `least` to `most`."""
-    cdef Text bits = Text(NULL, 0, 0)
+    cdef Text bits = Text(NULL, 0, 0, NULL)
     cdef const byte* data = <const byte*>codes.data
     cdef Py_ssize_t at = 0, index, count = codes.size
     cdef Py_ssize_t whole = count - count % 8

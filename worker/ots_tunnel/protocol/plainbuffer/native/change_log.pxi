@@ -186,7 +186,7 @@ cdef int _begin_log(ChangeLog* log, tuple key) except -1:
     """An empty log of records with this key; every column of ends begins with 0."""
     cdef Py_ssize_t index
     for index in range(FILLED):
-        log.filled[index] = Text(NULL, 0, 0)
+        log.filled[index] = Text(NULL, 0, 0, NULL)
     log.keys = len(key)
     for index in range(log.keys):
         name, kind = key[index]

@@ -17,16 +17,20 @@ _fill_tables()
 
 
 cdef inline byte _crc(const byte* data, Py_ssize_t size, byte crc) noexcept nogil:
+    cdef Py_ssize_t index
+    cdef byte rest
     while size >= 8:
         crc = (TABLES[7][crc ^ data[0]] ^ TABLES[6][data[1]] ^ TABLES[5][data[2]] ^ TABLES[4][data[3]]
                ^ TABLES[3][data[4]] ^ TABLES[2][data[5]] ^ TABLES[1][data[6]] ^ TABLES[0][data[7]])
         data += 8
         size -= 8
-    while size > 0:
-        crc = TABLES[0][crc ^ data[0]]
-        data += 1
-        size -= 1
-    return crc
+    if size <= 0:
+        return crc
+    # Names and values are short: each of these bytes is looked up without waiting for the one before.
+    rest = TABLES[size - 1][crc ^ data[0]]
+    for index in range(1, size):
+        rest ^= TABLES[size - 1 - index][data[index]]
+    return rest
 
 
 def crc8(data not None, byte crc=0):

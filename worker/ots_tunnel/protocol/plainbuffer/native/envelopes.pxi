@@ -11,14 +11,6 @@ cdef enum:
     TIME_CHARACTERS = 27
 
 
-cdef inline void _put_digits(char* target, int count, long long number) noexcept nogil:
-    """The last `count` digits of a number."""
-    while count:
-        count -= 1
-        target[count] = <char>(48 + number % 10)
-        number //= 10
-
-
 cdef int _append_time(Text* text, long long timestamp_us) except -1:
     """A time of UTC with microseconds; UNDECIDED where the reference would round."""
     cdef long long second = timestamp_us // 1000000, day, of_day, of_era, year
@@ -47,7 +39,7 @@ cdef int _append_time(Text* text, long long timestamp_us) except -1:
     return _append(text, out, TIME_CHARACTERS)
 
 
-cdef int _append_event(Text* text, Text* key, Record record, tuple heads, identity) except -1:
+cdef int _append_event(Text* text, Text* key, Record record, Repeats* repeats, tuple heads, identity) except -1:
     """One event; UNDECIDED where only the reference can decide, with a part of it written. `key` is used and left."""
     cdef Layout row
     cdef byte crc = 0
@@ -66,7 +58,7 @@ cdef int _append_event(Text* text, Text* key, Record record, tuple heads, identi
         return UNDECIDED
     _append_head(text, &row, data)
     _append(text, key.data, key.size)
-    if _append_columns(text, &row, crc):
+    if _append_columns(text, &row, repeats, crc):
         return UNDECIDED
     if row.has_sequence:
         _append(text, b',"time":"', 9)
@@ -85,16 +77,18 @@ def cloud_events(
     are what stands before the identity, from there to the subject, and from there to the sequence in the data;
     `identity` makes that of a record without a sequence from its key.
     """
-    cdef Text text = Text(NULL, 0, 0), key = Text(NULL, 0, 0)
+    cdef Text text = Text(NULL, 0, 0, NULL), key = Text(NULL, 0, 0, NULL)
+    cdef Repeats repeats
     cdef Py_ssize_t at = first, size = 0
     cdef list events = []
+    _begin_repeats(&repeats)
     end = min(end, <Py_ssize_t>len(records))
     try:
         while at < end and size < most:
             record = records[at]
             text.size = 0
             if type(record) is not Record or _append_event(
-                &text, &key, <Record>record, <tuple>heads[(<Record>record).action], identity
+                &text, &key, <Record>record, &repeats, <tuple>heads[(<Record>record).action], identity
             ):
                 break
             events.append(PyBytes_FromStringAndSize(text.data, text.size))
@@ -120,7 +114,7 @@ cdef int _append_key_values(Text* text, const Layout* row) except -1:
     return _append(text, b"]", 1)
 
 
-cdef tuple _message(Text* text, Record record, bytes head, list headers, str name):
+cdef tuple _message(Text* text, Record record, Repeats* repeats, bytes head, list headers, str name):
     """Key, value and headers of one message; None where only the reference can decide."""
     cdef Layout row
     cdef byte crc = 0
@@ -129,7 +123,7 @@ cdef tuple _message(Text* text, Record record, bytes head, list headers, str nam
         return None
     text.size = 0
     _append_head(text, &row, head)
-    if _append_key(text, row.data, row.key_end, &crc) or _append_columns(text, &row, crc):
+    if _append_key(text, row.data, row.key_end, &crc) or _append_columns(text, &row, repeats, crc):
         return None
     value = PyBytes_FromStringAndSize(text.data, text.size)
     text.size = 0
@@ -151,17 +145,19 @@ def messages(
     It ends at a record that only the reference can decide, or when the values have `most` bytes. The headers of an
     action are followed by one with this name and the sequence, if there is one.
     """
-    cdef Text text = Text(NULL, 0, 0)
+    cdef Text text = Text(NULL, 0, 0, NULL)
+    cdef Repeats repeats
     cdef Py_ssize_t at = first, count = len(records), size = 0
     cdef list made = []
     cdef tuple message
+    _begin_repeats(&repeats)
     try:
         while at < count and size < most:
             record = records[at]
             if type(record) is not Record:
                 break
             action = (<Record>record).action
-            message = _message(&text, <Record>record, <bytes>heads[action], <list>headers[action], name)
+            message = _message(&text, <Record>record, &repeats, <bytes>heads[action], <list>headers[action], name)
             if message is None:
                 break
             made.append(message)

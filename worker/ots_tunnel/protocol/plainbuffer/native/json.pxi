@@ -1,23 +1,8 @@
 # The JSON form of records (see `record_json`): one pass that verifies, decodes and writes, without an object per cell.
 
 cdef enum:
-    # What a part of a record comes to.
-    WRITTEN = 0
-    UNDECIDED = 1
-
-
-cdef int _append_double(Text* text, double value) except -1:
-    cdef char* digits
-    if not isfinite(value):
-        if isnan(value):
-            return _append(text, b'{"double":"nan"}', 16)
-        return _append(text, b'{"double":"inf"}', 16) if value > 0 else _append(text, b'{"double":"-inf"}', 17)
-    digits = PyOS_double_to_string(value, b"r", 0, Py_DTSF_ADD_DOT_0, NULL)
-    try:
-        _append(text, digits, strlen(digits))
-    finally:
-        PyMem_Free(digits)
-    return 0
+    # Characters of a line beside twice the bytes of its record, as a usual record has them.
+    LINE_CHARACTERS = 256
 
 
 cdef int _append_value(Text* text, const byte* data, Py_ssize_t size, bint is_key) except -1:
@@ -45,10 +30,25 @@ cdef int _append_value(Text* text, const byte* data, Py_ssize_t size, bint is_ke
     return UNDECIDED
 
 
-cdef int _append_cell(Text* text, const Cell* cell) except -1:
-    if cell.op == 0 and not cell.has_value:
+cdef int _append_put(Text* text, const PutStart* start, Repeats* repeats, const Cell* cell, bint is_first) except -1:
+    """A put whose start is kept; the comma before it is left out for the first one."""
+    _append(text, &start.text[0] + is_first, start.size - is_first)
+    if _append_value(text, cell.value, cell.value_size, False):
         return UNDECIDED
-    _append(text, b'{"name":', 8)
+    if cell.has_timestamp:
+        _append_version(text, repeats, cell.timestamp_ms)
+    else:
+        _append(text, b"}", 1)
+    return WRITTEN if _crc_behind(repeats, cell, start.name_crc) == cell.checksum else UNDECIDED
+
+
+cdef int _append_cell(Text* text, const Cell* cell, bint is_first) except -1:
+    if not _is_sound(cell) or (cell.op == 0 and not cell.has_value):
+        return UNDECIDED
+    if is_first:
+        _append(text, b'{"name":', 8)
+    else:
+        _append(text, b',{"name":', 9)
     if _append_escaped(text, cell.name, cell.name_size):
         return UNDECIDED
     if cell.op == 0:
@@ -161,33 +161,35 @@ cdef int _append_head(Text* text, const Layout* row, bytes head) except -1:
     return _append(text, b',"key":', 7)
 
 
-cdef int _append_columns(Text* text, const Layout* row, byte crc) except -1:
+cdef int _append_columns(Text* text, const Layout* row, Repeats* repeats, byte crc) except -1:
     """What follows the key's value; `crc` is that over the checksums of the key's cells. The row is verified to its end."""
     cdef const byte* data = row.data
-    cdef Py_ssize_t at = row.key_end, size = row.size
+    cdef Py_ssize_t at = row.key_end, size = row.size, count = 0
     cdef Cell cell
-    cdef bint is_first = True
+    cdef PutStart* start
     _append(text, b',"columns":[', 12)
     if data[at] == ROW_DATA:
         at += 1
         while at < size and data[at] == CELL:
             at = _scan_cell(data, at, size, &cell)
-            if at < 0 or not _is_sound(&cell):
+            if at < 0:
+                return UNDECIDED
+            start = &repeats.starts[count & (PLACES - 1)]
+            if _has_start(start, &cell):
+                if _append_put(text, start, repeats, &cell, count == 0):
+                    return UNDECIDED
+            elif _append_cell(text, &cell, count == 0):
                 return UNDECIDED
             crc = TABLES[0][crc ^ cell.checksum]
-            if not is_first:
-                _append(text, b",", 1)
-            is_first = False
-            if _append_cell(text, &cell):
-                return UNDECIDED
-        if is_first:
+            count += 1
+        if count == 0:
             return UNDECIDED
     if _row_end(data, at, size, crc) != row.tail:
         return UNDECIDED
     return _append(text, b"]}", 2)
 
 
-cdef int _append_record(Text* text, Record record, bytes head) except -1:
+cdef int _append_record(Text* text, Record record, Repeats* repeats, bytes head) except -1:
     """One record; UNDECIDED where only the reference can decide, with a part of it written."""
     cdef Layout row
     cdef byte crc = 0
@@ -196,7 +198,15 @@ cdef int _append_record(Text* text, Record record, bytes head) except -1:
     _append_head(text, &row, head)
     if _append_key(text, row.data, row.key_end, &crc):
         return UNDECIDED
-    return _append_columns(text, &row, crc)
+    return _append_columns(text, &row, repeats, crc)
+
+
+cdef Py_ssize_t _room_for_lines(list records, Py_ssize_t first, Py_ssize_t most):
+    """Bytes that the lines from `first` on usually take, of which there are `most` and one more line."""
+    cdef Py_ssize_t size = FIRST_ROOM
+    if first < len(records) and type(records[first]) is Record:
+        size = 2 * (<Record>records[first])._size + LINE_CHARACTERS
+    return size + min(most, size * (<Py_ssize_t>len(records) - first))
 
 
 def json_lines(list records not None, Py_ssize_t first, dict heads not None, Py_ssize_t most):
@@ -204,32 +214,37 @@ def json_lines(list records not None, Py_ssize_t first, dict heads not None, Py_
 
     It ends at a record that only the reference can decide, or when it has `most` bytes.
     """
-    cdef Text text = Text(NULL, 0, 0)
+    cdef Text text = Text(NULL, 0, 0, NULL)
+    cdef Repeats repeats
     cdef Py_ssize_t at = first, count = len(records), size = 0
+    _begin_repeats(&repeats)
     try:
+        _begin_bytes(&text, _room_for_lines(records, first, most))
         while at < count and text.size < most:
             record = records[at]
             if type(record) is not Record:
                 break
             size = text.size
-            if _append_record(&text, <Record>record, <bytes>heads[(<Record>record).action]):
+            if _append_record(&text, <Record>record, &repeats, <bytes>heads[(<Record>record).action]):
                 text.size = size
                 break
             _append(&text, b"\n", 1)
             at += 1
-        return PyBytes_FromStringAndSize(text.data, text.size), at
+        return _bytes_of(&text), at
     finally:
-        PyMem_Free(text.data)
+        _free_text(&text)
 
 
 def json_record(record, dict heads not None):
     """One record without the end of its line; None where only the reference can decide."""
-    cdef Text text = Text(NULL, 0, 0)
+    cdef Text text = Text(NULL, 0, 0, NULL)
+    cdef Repeats repeats
     if type(record) is not Record:
         return None
+    _begin_repeats(&repeats)
     try:
-        if _append_record(&text, <Record>record, <bytes>heads[(<Record>record).action]):
+        if _append_record(&text, <Record>record, &repeats, <bytes>heads[(<Record>record).action]):
             return None
         return PyBytes_FromStringAndSize(text.data, text.size)
     finally:
-        PyMem_Free(text.data)
+        _free_text(&text)

@@ -5,14 +5,24 @@ cdef extern from "Python.h":
     void* PyMem_Calloc(size_t count, size_t size) noexcept
     void PyMem_Free(void* block) noexcept
     char* PyOS_double_to_string(double value, char code, int precision, int flags, int* kind) except NULL
+    PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t size) except NULL
+    char* content_of "PyBytes_AS_STRING"(PyObject* whole) noexcept
+    int resize_bytes "_PyBytes_Resize"(PyObject** whole, Py_ssize_t size) except -1
     enum:
         Py_DTSF_ADD_DOT_0
 
 cdef enum:
+    # What a part of a record comes to.
+    WRITTEN = 0
+    UNDECIDED = 1
     # Bytes of the first allocation.
     FIRST_ROOM = 4096
     # Characters of a 64-bit number with its sign.
     NUMBER_CHARACTERS = 20
+    # Bytes that become characters of a JSON string at a time, and the most characters of one byte.
+    PIECE_BYTES = 512
+    ESCAPE_CHARACTERS = 6
+    WORD_BYTES = 8
 
 cdef const char* DIGITS = b"0123456789abcdef"
 cdef const char* PAIRS = (
@@ -26,6 +36,33 @@ cdef struct Text:
     char* data
     Py_ssize_t size
     Py_ssize_t room
+    # The object of bytes that has the memory; NULL where the text has its own.
+    PyObject* whole
+
+
+cdef int _begin_bytes(Text* text, Py_ssize_t room) except -1:
+    """An empty text that becomes bytes without a copy, see `_bytes_of`."""
+    text.whole = new_bytes(NULL, room)
+    text.data, text.size, text.room = content_of(text.whole), 0, room
+    return 0
+
+
+cdef bytes _bytes_of(Text* text):
+    """Hand the memory of a text over that was begun by `_begin_bytes`."""
+    cdef PyObject* whole = text.whole
+    cdef Py_ssize_t size = text.size
+    text[0] = Text(NULL, 0, 0, NULL)
+    resize_bytes(&whole, size)
+    found = <bytes>whole
+    Py_DECREF(found)  # the reference that the text had
+    return found
+
+
+cdef void _free_text(Text* text) noexcept:
+    if text.whole is NULL:
+        PyMem_Free(text.data)
+    else:
+        Py_DECREF(<object>text.whole)
 
 
 cdef int _grow(Text* text, Py_ssize_t more) except -1:
@@ -33,6 +70,11 @@ cdef int _grow(Text* text, Py_ssize_t more) except -1:
     cdef Py_ssize_t room = text.room * 2 if text.room else FIRST_ROOM
     if room - text.size < more:
         room = text.size + more
+    if text.whole is not NULL:
+        text.data = NULL  # where this fails, there is no object any more
+        resize_bytes(&text.whole, room)
+        text.data, text.room = content_of(text.whole), room
+        return 0
     cdef void* data = PyMem_Realloc(text.data, room)
     if data is NULL:
         raise MemoryError
@@ -70,6 +112,14 @@ cdef int _append_number(Text* text, long long number) except -1:
         at -= 1
         digits[at] = 45
     return _append(text, &digits[at], NUMBER_CHARACTERS - at)
+
+
+cdef inline void _put_digits(char* target, int count, long long number) noexcept nogil:
+    """The last `count` digits of a number."""
+    while count:
+        count -= 1
+        target[count] = <char>(48 + number % 10)
+        number //= 10
 
 
 cdef int _append_base64(Text* text, const byte* data, Py_ssize_t size) except -1:
@@ -123,49 +173,79 @@ cdef inline bint _are_plain(unsigned long long word) noexcept nogil:
     return not ((word | (word - ones * 0x20) | (quote - ones) | (backslash - ones)) & high)
 
 
+cdef inline bint _put_short(char* out, const byte* data, Py_ssize_t size) noexcept nogil:
+    """Put four to seven bytes; False where one of them is not itself in JSON."""
+    cdef unsigned int first = _u32(data), last = _u32(data + size - 4)
+    memcpy(out, &first, 4)
+    memcpy(out + size - 4, &last, 4)
+    return _are_plain(first | <unsigned long long>last << 32)
+
+
+cdef inline char* _put_escape(char* out, byte one) noexcept nogil:
+    """What stands for a control character, a quote or a backslash."""
+    cdef char short_form = 0
+    out[0] = 0x5C
+    if one == 0x22 or one == 0x5C:
+        short_form = one
+    elif one == 0x0A:
+        short_form = 0x6E
+    elif one == 0x0D:
+        short_form = 0x72
+    elif one == 0x09:
+        short_form = 0x74
+    elif one == 0x08:
+        short_form = 0x62
+    elif one == 0x0C:
+        short_form = 0x66
+    if short_form:
+        out[1] = short_form
+        return out + 2
+    memcpy(out + 1, <const char*>b"u00", 3)
+    out[4], out[5] = DIGITS[one >> 4], DIGITS[one & 15]
+    return out + ESCAPE_CHARACTERS
+
+
 cdef int _append_escaped(Text* text, const byte* data, Py_ssize_t size) except -1:
     """A JSON string with its quotes; 0, or 1 where the bytes are no UTF-8."""
-    cdef Py_ssize_t at = 0, begin = 0, bytes_of
+    cdef Py_ssize_t at = 0, end = 0, bytes_of, left
     cdef unsigned long long word
     cdef byte one
-    cdef char[6] escape = [92, 117, 48, 48, 48, 48]
+    cdef char* out
     _append(text, b'"', 1)
     while at < size:
-        if size - at >= 8:
-            memcpy(&word, data + at, 8)
-            if _are_plain(word):
-                at += 8
+        end = min(size, at + PIECE_BYTES)
+        # a word, or a character of several bytes, may go beyond the piece
+        left = (end - at) * ESCAPE_CHARACTERS + 2 * WORD_BYTES
+        if text.room - text.size < left:
+            _grow(text, left)
+        out = text.data + text.size
+        while at < end:
+            left = size - at
+            if left >= WORD_BYTES:
+                memcpy(&word, data + at, WORD_BYTES)
+                if _are_plain(word):
+                    memcpy(out, &word, WORD_BYTES)
+                    at += WORD_BYTES
+                    out += WORD_BYTES
+                    continue
+            elif left >= 4 and _put_short(out, data + at, left):
+                at += left
+                out += left
                 continue
-        one = data[at]
-        if one >= 0x80:
-            bytes_of = _character_bytes(data + at, size - at)
-            if not bytes_of:
-                return 1
-            at += bytes_of
-            continue
-        if one >= 0x20 and one != 0x22 and one != 0x5C:
-            at += 1
-            continue
-        _append(text, data + begin, at - begin)
-        at += 1
-        begin = at
-        if one == 0x22:
-            _append(text, b'\\"', 2)
-        elif one == 0x5C:
-            _append(text, b"\\\\", 2)
-        elif one == 0x0A:
-            _append(text, b"\\n", 2)
-        elif one == 0x0D:
-            _append(text, b"\\r", 2)
-        elif one == 0x09:
-            _append(text, b"\\t", 2)
-        elif one == 0x08:
-            _append(text, b"\\b", 2)
-        elif one == 0x0C:
-            _append(text, b"\\f", 2)
-        else:
-            escape[4], escape[5] = DIGITS[one >> 4], DIGITS[one & 15]
-            _append(text, escape, 6)
-    _append(text, data + begin, at - begin)
-    _append(text, b'"', 1)
-    return 0
+            one = data[at]
+            if one >= 0x80:
+                bytes_of = _character_bytes(data + at, left)
+                if not bytes_of:
+                    return 1
+                memcpy(out, data + at, bytes_of)
+                at += bytes_of
+                out += bytes_of
+            elif one < 0x20 or one == 0x22 or one == 0x5C:
+                out = _put_escape(out, one)
+                at += 1
+            else:
+                out[0] = <char>one
+                at += 1
+                out += 1
+        text.size = out - text.data
+    return _append(text, b'"', 1)

@@ -212,9 +212,9 @@ def typed_log(list records not None, Py_ssize_t first, tuple key not None, tuple
     if len(key) > MOST_COLUMN_KEYS:
         return None, first
     for index in range(FILLED):
-        log.rest.filled[index] = log.others.filled[index] = Text(NULL, 0, 0)
+        log.rest.filled[index] = log.others.filled[index] = Text(NULL, 0, 0, NULL)
     for index in range(TYPED_FILLED):
-        log.filled[index] = Text(NULL, 0, 0)
+        log.filled[index] = Text(NULL, 0, 0, NULL)
     log.columns = Columns(NULL, 0, 0, 0, NULL, 0, 0)
     try:
         if not _begin_typed_log(&log, key, wanted, keeps_unknown):

@@ -13,8 +13,9 @@ import tempfile
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import obstore
@@ -27,8 +28,12 @@ from ots_tunnel.errors import ConfigError, SinkError, SinkRejected
 from ots_tunnel.sinks.files.bucket.object import BucketObject, bucket_error
 from ots_tunnel.sinks.files.store import THREADS, FileSpoiled, flush_file
 from ots_tunnel.threads import DaemonThreads
+from ots_tunnel.transport.authorities import Authorities
 from ots_tunnel.transport.foreign_sockets import limited_sockets
 from ots_tunnel.transport.sending_limit import KERNEL_SHARE
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig
 
 #: Bytes of one part: the minimum of S3. An object has at most 10,000 parts, so a file at most 52 GB.
 PART_BYTES = 5_242_880
@@ -71,16 +76,19 @@ class BucketStore:
             endpoint = f"{scheme}://{parts.netloc}.{host}"
         place = urlsplit(endpoint or "https://")
         self._port = place.port or (80 if place.scheme == "http" else 443)
-        self._store = S3Store(
+        self._authorities = Authorities(config.ca_file, f"{path}.caFile") if config.ca_file is not None else None
+        self._make = partial(
+            S3Store,
             parts.netloc,
             prefix=parts.path.strip("/") or None,
             endpoint=endpoint,
             region=config.region or "us-east-1",
             virtual_hosted_style_request=config.bucket_in_host,
             credential_provider=self._provide,
-            client_options={"allow_http": True, "timeout": timedelta(seconds=deadline)},
             retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=deadline)},
         )
+        self._trusted: bytes | None = None
+        self._made: S3Store | None = None
 
     def __repr__(self) -> str:
         return f"BucketStore({self._url})"
@@ -129,6 +137,17 @@ class BucketStore:
     async def tidy(self, folder: str) -> None:
         """See `FileStore.tidy`: spooled files are on disk, never in the bucket."""
         await self._threads.run(self._tidy, self._spool_prefix(folder))
+
+    @property
+    def _store(self) -> S3Store:
+        """The library's store; another one once the file of authorities has changed."""
+        trusted = self._authorities.text if self._authorities is not None else None
+        if self._made is None or trusted != self._trusted:
+            options: ClientConfig = {"allow_http": True, "timeout": timedelta(seconds=self._deadline)}
+            if trusted is not None:
+                options["root_certificate"] = trusted
+            self._made, self._trusted = self._make(client_options=options), trusted
+        return self._made
 
     @property
     def _spool_folder(self) -> Path:

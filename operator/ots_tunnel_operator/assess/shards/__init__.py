@@ -1,0 +1,1 @@
+"""What is wrong with the stream, or with the table of leases, of an object without a tunnel. Pure."""

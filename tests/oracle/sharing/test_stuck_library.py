@@ -1,0 +1,54 @@
+"""A case in which the vendor's library holds a shard and reads it no more: docs/stream.md tells what to do about it.
+
+A lease of which a renewal or a checkpoint is answered late expires in the eyes of its own worker, which begins to shut
+its consumer down. With the answer the lease is held again, under the same identity, before that consumer has ended: it
+stays where it is, shut down, and its lease is renewed for ever.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ots_emulator.server.faults import FaultRule
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
+from ots_tunnel.stream.calls.lease_table import LeaseTable
+from tests.oracle.stream_worker import STATUS, create_table, running
+from tests.support.emulator.emulator_scene import TABLE, EmulatorScene
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.oracle, pytest.mark.timeout(600)]
+
+KEYS = [f"k{number}" for number in range(8)]
+#: Seconds. A consumer stores a checkpoint several times a second, also of empty pages, so that the late answer is that
+#: of a checkpoint and not of a renewal: without a task under way the consumer ends before the lease is held again.
+LEASE, ROUND = 6.0, 5.0
+
+
+async def test_a_lease_that_was_renewed_late_is_held_and_not_read(scene: EmulatorScene, stream_client: Path) -> None:
+    await create_table(scene)
+    await scene.put(KEYS, [0])
+
+    async def counter() -> int:
+        found = await scene.caller.call(TABLE_OPERATIONS["ListStream"], pb.ListStreamRequest(table_name=TABLE))
+        [lease] = (await LeaseTable(scene.caller, STATUS).list(found[0].streams[0].stream_id)).leases
+        return lease.counter
+
+    times = {"lease-millis": round(1000 * LEASE), "round-millis": round(1000 * ROUND), "idle-millis": 300}
+    async with running(stream_client, scene.emulator.endpoint, **times) as worker:
+        await until(lambda: worker.has(len(KEYS)), 120, "the first records arrive")
+        scene.emulator.add_fault(FaultRule("UpdateRow", count=1, latency=LEASE + 3))
+        await until(lambda: worker.of("stop"), 120, "the consumer is shut down")
+        before = await counter()
+        await scene.put(KEYS, [1])
+
+        async def is_renewed() -> bool:
+            return await counter() >= before + 3
+
+        await until(is_renewed, 120, "the lease is renewed for longer than it lasts")
+
+        assert [reason for _, reason in worker.of("stop")] == ["ZOMBIE"]
+        assert len(worker.of("start")) == 1
+        assert worker.written == {key: [0] for key in KEYS}

@@ -1,0 +1,76 @@
+"""A worker loads the libraries of its own work alone: what others need would be in the memory of each worker."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.programs.processes import bare_environment, unmeasured
+
+#: Of other sinks and other commands; of the operator, Spark and the emulator; HTTP as a server or a general client.
+FOREIGN = {
+    "aiohttp",
+    "confluent_kafka",
+    "kopf",
+    "kubernetes",
+    "http.client",
+    "http.server",
+    "multiprocessing",
+    "numpy",
+    "obstore",
+    "ots_emulator",
+    "ots_tunnel_operator",
+    "pandas",
+    "prometheus_client",
+    "pyarrow",
+    "pyspark",
+    "rich",
+    "sqlite3",
+    "tablestore",
+    "unittest",
+    "urllib.request",
+    "uvloop",
+    "xml",
+}
+#: What `ots-tunnel run` imports until it connects.
+PROGRAM = """
+import sys
+from pathlib import Path
+from ots_tunnel import allocator, cli, logs
+from ots_tunnel.commands import preflight, run
+from ots_tunnel.config import load_config
+from ots_tunnel.client import tunnel
+from ots_tunnel.sinks.choice import open_sink
+from ots_tunnel.worker import worker
+from ots_tunnel.worker.gaps import read_mark
+from ots_tunnel.worker.status import metrics, server
+open_sink(load_config(Path(sys.argv[1])))
+print(*sys.modules)
+"""
+
+
+@pytest.mark.parametrize("sink", ["count", "tablestore"])
+def test_a_worker_starts_without_what_it_does_not_need(sink: str, tmp_path: Path) -> None:
+    for name in ("accessKeyId", "accessKeySecret"):
+        (tmp_path / name).write_text("x")
+    place = f"endpoint: http://127.0.0.1:1, instance: demo, credentials: {{directory: {tmp_path}}}"
+    section = f"{{{place}, table: copied}}" if sink == "tablestore" else "{}"
+    document = tmp_path / "worker.yaml"
+    document.write_text(
+        f"source: {{{place}, table: orders, tunnelName: copy, tunnelId: id}}\nsink: {{{sink}: {section}}}\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(document)],
+        env=unmeasured(bare_environment()),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert not FOREIGN & set(done.stdout.split())

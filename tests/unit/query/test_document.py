@@ -1,0 +1,58 @@
+"""The document of a query's driver."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.query.document import QueryConfig, dump_query_config, load_query_config
+from tests.support.documents.query_document import QUERY
+
+
+def stored(folder: Path, document: dict[str, Any]) -> Path:
+    path = folder / "query.yaml"
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+def test_a_document_is_read_as_it_was_written(tmp_path: Path) -> None:
+    config = load_query_config(stored(tmp_path, QUERY))
+    (tmp_path / "again.yaml").write_text(dump_query_config(config))
+
+    assert load_query_config(tmp_path / "again.yaml") == config
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"sink": {"files": {"url": "s3://lake/t"}}}, "sink.files.url: found 's3://lake/t', allowed is file:///path"),
+        (
+            {"sink": {"files": {"url": "file:///lake", "columns": [{"name": "a", "type": "string"}]}}},
+            "sink.files.columns: found with format JsonLines, allowed is Parquet with it",
+        ),
+        (
+            {"sink": {"files": {"url": "file:///lake", "compression": "zstd"}}},
+            "sink.files.compression: found zstd with format JsonLines, allowed are none and gzip",
+        ),
+        ({"heartbeatIntervalSeconds": 11}, "heartbeatTimeoutSeconds: found 30, allowed is at least 3 times"),
+        ({"maxBytesPerBatch": 1}, "maxBytesPerBatch: found 1, allowed is"),
+        ({"checkpointDirectory": ""}, "checkpointDirectory: found ''"),
+        ({"endTime": "2026-01-01T00:00:00Z"}, "endTime"),
+    ],
+)
+def test_a_wrong_field_is_named(tmp_path: Path, change: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_query_config(stored(tmp_path, {**QUERY, **change}))
+
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_defaults_fit_each_other() -> None:
+    config = QueryConfig.model_validate(QUERY)
+
+    assert (config.trigger_interval_seconds, config.max_bytes_per_batch) == (5, 16_777_216)

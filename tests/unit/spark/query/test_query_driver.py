@@ -1,0 +1,188 @@
+"""The driver program around a query that is played: what it records, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from pyspark.errors import StreamingQueryException
+
+from ots_tunnel.errors import OwnershipLost
+from ots_tunnel.query.document import QueryConfig, dump_query_config
+from ots_tunnel.query.record import QueryProgress
+from ots_tunnel.spark.query import driver, start
+from ots_tunnel.spark.query.stop_request import StopRequest
+from tests.support.documents.query_document import QUERY
+
+CONFIG = QueryConfig.model_validate(QUERY)
+PROGRESS = {
+    "batchId": 7,
+    "numInputRows": 50,
+    "inputRowsPerSecond": 12.4,
+    "sources": [{"latestOffset": json.dumps({"channels": 3, "lagSeconds": 4.2, "heldBytes": 0, "error": ""})}],
+}
+
+
+class Query:
+    """Each look at it is one step: a progress, an error, or SIGTERM."""
+
+    def __init__(self, stop: StopRequest, *steps: object) -> None:
+        self.lastProgress: Any = None
+        self.stopped = 0
+        self._stop, self._steps = stop, list(steps)
+
+    def awaitTermination(self, seconds: float) -> bool:
+        match self._steps.pop(0):
+            case Exception() as error:
+                raise error
+            case "ended":
+                return True
+            case "SIGTERM":
+                self._stop.is_made = True
+            case found:
+                self.lastProgress = found
+        return False
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+
+class Records:
+    def __init__(self, refusal: Exception | None = None) -> None:
+        self.followed: list[QueryProgress] = []
+        self.ended: list[tuple[str, bool]] = []
+        self._refusal = refusal
+
+    def follow(self, progress: QueryProgress) -> None:
+        if self._refusal is not None:
+            raise self._refusal
+        self.followed.append(progress)
+
+    def end(self, error: str, *, is_final: bool) -> None:
+        if self._refusal is not None:
+            raise self._refusal
+        self.ended.append((error, is_final))
+
+
+def failure(line: str) -> StreamingQueryException:
+    text = f"[STREAM_FAILED] Query terminated\nTraceback (most recent call last):\n  File ...\n{line}\n\n== Progress =="
+    return StreamingQueryException(text)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, records: Any, *steps: object) -> tuple[int, Query]:
+    stop = StopRequest()
+    query = Query(stop, *steps)
+    monkeypatch.setattr(driver, "start_query", lambda config, spark: query)
+    return driver.run(CONFIG, SimpleNamespace(), records, stop), query
+
+
+def test_sigterm_stops_the_query_and_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = Records()
+
+    code, query = run(monkeypatch, records, None, PROGRESS, {**PROGRESS, "batchId": 8, "numInputRows": 0}, "SIGTERM")
+
+    # with 0 the Spark operator would take the stream for finished
+    assert (code, query.stopped) == (143, 1)
+    assert records.followed == [QueryProgress(7, 12, 4, 3)] * 3
+    assert records.ended == []
+
+
+@pytest.mark.parametrize(
+    ("line", "told", "is_final"),
+    [
+        ("ots_tunnel.errors.ReplayDiffers: channel c1: gone", "channel c1: gone", True),
+        ("ots_tunnel.errors.QueryRefused: checkpointLocation: found", "checkpointLocation: found", True),
+        ("ots_tunnel.errors.ConfigError: option 'tunnel': found", "option 'tunnel': found", False),
+        ("ots_tunnel.errors.AuthFailed: OTSAuthFailed: no", "OTSAuthFailed: no", False),
+        ("ots_tunnel.errors.Nobody: text", "text", False),
+        ("java.io.IOException: no space left", "[STREAM_FAILED] Query terminated", False),
+    ],
+)
+def test_a_failure_is_one_line_in_the_record(
+    monkeypatch: pytest.MonkeyPatch, line: str, told: str, is_final: bool
+) -> None:
+    records = Records()
+
+    code, query = run(monkeypatch, records, PROGRESS, failure(line))
+
+    assert (code, query.stopped) == (0 if is_final else 1, 1)
+    assert records.ended == [(told, is_final)]
+
+
+@pytest.mark.parametrize(("line", "code"), [("ots_tunnel.errors.ReplayDiffers: gone", 2), ("OSError: full", 1)])
+def test_without_a_record_the_exit_code_tells_whether_to_try_again(
+    monkeypatch: pytest.MonkeyPatch, line: str, code: int
+) -> None:
+    assert run(monkeypatch, None, failure(line))[0] == code
+
+
+def test_files_of_another_query_are_refused_before_it_starts(tmp_path: Path) -> None:
+    (tmp_path / "files" / "_spark_metadata").mkdir(parents=True)
+    (tmp_path / "files" / "_spark_metadata" / "0").touch()
+    sink = {"files": {"url": (tmp_path / "files").as_uri()}}
+    config = QueryConfig.model_validate({**QUERY, "sink": sink, "checkpointDirectory": str(tmp_path / "new")})
+    records = Records()
+
+    assert driver.run(config, SimpleNamespace(), records, StopRequest()) == 0
+
+    [(error, is_final)] = records.ended
+    assert is_final
+    assert error.startswith("sink.files.url: found files of batches up to 0")
+
+
+def test_a_query_that_nobody_asked_to_end_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = Records()
+
+    assert run(monkeypatch, records, PROGRESS, "ended")[0] == 1
+    assert records.ended == [("the query was stopped by something else", False)]
+
+
+def test_a_lost_record_ends_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    code, query = run(monkeypatch, Records(OwnershipLost("another tunnel")), PROGRESS)
+
+    assert (code, query.stopped) == (1, 1)
+
+
+def test_a_reason_that_is_not_recorded_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    code, _ = run(monkeypatch, Records(OwnershipLost("gone")), failure("ots_tunnel.errors.ReplayDiffers: gone"))
+
+    assert code == 1
+
+
+@pytest.mark.parametrize("text", [None, "source: [", "source: {}"])
+def test_a_wrong_document_is_exit_code_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
+    monkeypatch.setattr(driver, "set_up_logs", lambda: None)
+    path = tmp_path / "query.yaml"
+    if text is not None:
+        path.write_text(text)
+
+    assert driver.main(["--config", str(path)]) == 2
+
+
+def test_a_record_outside_a_pod_is_exit_code_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "set_up_logs", lambda: None)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    path = tmp_path / "query.yaml"
+    path.write_text(dump_query_config(CONFIG))
+
+    assert driver.main(["--config", str(path)]) == 2
+
+
+def test_the_options_of_source_and_sink() -> None:
+    document = yaml.safe_load(dump_query_config(CONFIG))
+    columns = [{"name": "or`der", "type": "integer"}, {"name": "price", "type": "double"}]
+    document["sink"]["files"] |= {"url": "file:///lake/a%20b", "columns": columns}
+    config = QueryConfig.model_validate(document)
+
+    assert start.sink_options(config) == {
+        "path": "/lake/a b",
+        "checkpointLocation": "/var/lib/ots",
+        "compression": "none",
+    }
+    assert start.source_options(config)["columns"] == "`or``der` BIGINT, `price` DOUBLE"
+    assert start.source_options(config)["onPossibleGap"] == "stop"
+    assert "columns" not in start.source_options(CONFIG)

@@ -1,0 +1,106 @@
+"""The record of a query in its ConfigMap."""
+
+from __future__ import annotations
+
+import pytest
+
+from ots_tunnel.errors import OwnershipLost, ServiceError
+from ots_tunnel.query.document import QueryRecordConfig
+from ots_tunnel.query.record import QueryProgress, read_query_record
+from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
+from ots_tunnel.spark.query.recorder import WRITE_PAUSE, Recorder
+from tests.support.kube.config_maps import ConfigMapServer
+
+PATH = "/api/v1/namespaces/shop/configmaps/orders-stream"
+CONFIG = QueryRecordConfig(namespace="shop", config_map="orders-stream", label="tunnel-1")
+
+
+class Clock:
+    seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def recorder(cluster_access: ClusterAccess, clock: Clock) -> Recorder:
+    return Recorder(ConfigMaps(cluster_access, "shop"), CONFIG, now=lambda: 1_800_000_000.0, clock=clock)
+
+
+def recorded(server: ConfigMapServer) -> QueryProgress:
+    return read_query_record(server.maps[PATH]).progress
+
+
+def test_figures_are_written_once_and_not_too_often(
+    config_map_server: ConfigMapServer, recorder: Recorder, clock: Clock
+) -> None:
+    config_map_server.make(PATH)
+    recorder.follow(QueryProgress(1, 5, 0, 2))
+    recorder.follow(QueryProgress(2, 5, 0, 2))
+    assert recorded(config_map_server) == QueryProgress(1, 5, 0, 2)
+
+    clock.seconds = WRITE_PAUSE
+    recorder.follow(QueryProgress(3, 5, 0, 2))
+    clock.seconds = 2 * WRITE_PAUSE
+    recorder.follow(QueryProgress(3, 5, 0, 2))
+
+    assert recorded(config_map_server) == QueryProgress(3, 5, 0, 2)
+    assert len(config_map_server.writes) == 3  # one of them made the map
+
+
+def test_a_change_of_the_metadata_is_no_conflict(config_map_server: ConfigMapServer, recorder: Recorder) -> None:
+    config_map_server.make(PATH)
+    config_map_server.changes_of_metadata = 2
+
+    recorder.follow(QueryProgress(1, 5, 0, 2))
+
+    assert recorded(config_map_server) == QueryProgress(1, 5, 0, 2)
+
+
+def test_an_error_stands_beside_the_last_figures(config_map_server: ConfigMapServer, recorder: Recorder) -> None:
+    config_map_server.make(PATH)
+    recorder.follow(QueryProgress(1, 5, 0, 2))
+
+    recorder.end("the log is gone", is_final=True)
+
+    assert recorded(config_map_server) == QueryProgress(1, 5, 0, 2, "the log is gone", is_final=True)
+
+
+@pytest.mark.parametrize("label", [None, "tunnel-0"])
+def test_the_record_of_another_tunnel_stays(
+    config_map_server: ConfigMapServer, recorder: Recorder, label: str | None
+) -> None:
+    if label is not None:
+        config_map_server.make(PATH, label)
+
+    with pytest.raises(OwnershipLost, match="ConfigMap 'orders-stream' in namespace 'shop'"):
+        recorder.follow(QueryProgress(1, 5, 0, 2))
+
+    assert "data" not in config_map_server.maps.get(PATH, {})
+
+
+def test_an_api_server_that_does_not_answer_is_tried_again(
+    config_map_server: ConfigMapServer, recorder: Recorder, clock: Clock
+) -> None:
+    config_map_server.make(PATH)
+    config_map_server.refuse_with = 503
+    recorder.follow(QueryProgress(1, 5, 0, 2))
+
+    config_map_server.refuse_with = None
+    clock.seconds = WRITE_PAUSE
+    recorder.follow(QueryProgress(1, 5, 0, 2))
+
+    assert recorded(config_map_server) == QueryProgress(1, 5, 0, 2)
+
+
+def test_a_missing_right_is_an_error(config_map_server: ConfigMapServer, recorder: Recorder) -> None:
+    config_map_server.make(PATH)
+    config_map_server.refuse_with = 403
+
+    with pytest.raises(ServiceError):
+        recorder.follow(QueryProgress(1, 5, 0, 2))

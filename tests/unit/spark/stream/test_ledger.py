@@ -1,0 +1,265 @@
+"""The ledger between the tunnel and Spark: every record in exactly one batch, whatever is interrupted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ots_tunnel.errors import InvalidTransition, SinkRejected
+from ots_tunnel.model import FINISHED, ChannelId, Token, TunnelId
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.spark.stream.channel_pages import REFRESH_SECONDS, GivenPage
+from ots_tunnel.spark.stream.cut import Cut
+from ots_tunnel.spark.stream.ledger import Ledger
+from ots_tunnel.spark.stream.offset_json import offset_from_json, offset_to_json
+from ots_tunnel.spark.stream.offsets import ChannelOffset, Offset
+from tests.support.records import numbered_record, record
+
+C = ChannelId("c")
+EMPTY = Offset(TunnelId("tunnel"), "query")
+LARGE = 10**9
+BEGIN = Token("0")
+STEPS = ("read", "read", "read", "batch", "batch", "checkpoint", "reopen", "restart")
+
+
+@dataclass
+class World:
+    """A channel with a log, the service's checkpoint, a ledger, and Spark's two logs.
+
+    The service answers every read with a new token and another page.
+    """
+
+    log: list[Record]
+    ends: bool = True
+    now: float = 0.0
+    checkpoint: Token = BEGIN
+    logged: list[Offset] = field(default_factory=lambda: [EMPTY])
+    committed: int = 0
+    batches: dict[int, list[Record]] = field(default_factory=dict)
+    confirmed: list[tuple[int, Token]] = field(default_factory=list)
+    tokens: int = 0
+
+    def __post_init__(self) -> None:
+        self.ledger = Ledger(EMPTY, lambda: self.now)
+        self.open()
+
+    def open(self) -> None:
+        self.page, self.confirmed, self.token = 0, [], self.checkpoint
+        if self.token != FINISHED:
+            self.ledger.begin(C, self.token)
+
+    def place(self, token: Token) -> int:
+        return len(self.log) if token == FINISHED else int(token.split("#")[0])
+
+    def read(self, size: int) -> None:
+        """The next page of the worker."""
+        if self.token == FINISHED:
+            return
+        at = self.place(self.token)
+        records = self.log[at : at + size]
+        self.tokens += 1
+        end = at + len(records)
+        following = Token(f"{end}#{self.tokens}")
+        if self.ends and end == len(self.log):
+            following = FINISHED
+        self.page += 1
+        number = self.page
+        self.ledger.take(C, GivenPage(number, self.token, following, records, self.confirming(number, following)))
+        self.token = following
+
+    def confirming(self, number: int, following: Token) -> Callable[[], None]:
+        pages = self.confirmed
+
+        def confirm() -> None:
+            pages.append((number, following))
+
+        return confirm
+
+    def batch(self, limit: int) -> None:
+        """Spark commits the batch under way and plans the next one."""
+        self.committed = len(self.logged) - 1
+        start = self.logged[-1]
+        again = self.ledger.records_of(start)  # Spark may plan a batch more than once
+        if again is not None:
+            self.keep(again)
+        end = self.ledger.next_batch(start, limit)
+        if end == start:
+            return
+        assert json.dumps(offset_to_json(end)) != json.dumps(offset_to_json(start)), "Spark would see no batch"
+        self.logged.append(offset_from_json(json.loads(json.dumps(offset_to_json(end)))))
+        self.keep(self.ledger.records_of(end) or {})
+
+    def keep(self, found: dict[ChannelId, list[Record]]) -> None:
+        number, records = len(self.logged) - 1, found.get(C, [])
+        assert self.batches.setdefault(number, records) == records, "a batch that came again differs"
+
+    def store(self) -> None:
+        """The worker stores a checkpoint: behind the last page before which all are confirmed."""
+        done = dict(self.confirmed)
+        number = 0
+        while number + 1 in done:
+            number += 1
+        if number:
+            self.checkpoint = done[number]
+            self.ledger.stored(C, number)
+            committed = self.logged[self.committed].channels.get(C)
+            last = 0 if committed is None else self.rows_until(committed)
+            assert self.place(self.checkpoint) <= last, "a checkpoint passed what Spark has committed"
+
+    def rows_until(self, channel: ChannelOffset) -> int:
+        last = channel.position.last
+        return 0 if last is None else 1 + [found.sequence or found.key for found in self.log].index(last)
+
+    def reopen(self) -> None:
+        """The channel is taken away and comes back at its checkpoint."""
+        self.ledger.abandon(C)
+        self.open()
+
+    def restart(self, size: int) -> None:
+        """The process is killed. Spark replays the batch that is logged and not committed, then goes on."""
+        if self.committed < len(self.logged) - 1:
+            self.keep({name: self.again(name, found, size) for name, found in self.logged[-1].spans.items()})
+        self.committed = len(self.logged) - 1
+        start = self.logged[-1]
+        ended = frozenset(name for name, found in start.channels.items() if found.is_finished)
+        self.ledger = Ledger(start, lambda: self.now, ended)
+        if C in start.channels:
+            self.checkpoint = start.channels[C].position.token
+        self.open()
+
+    def again(self, name: ChannelId, channel: ChannelOffset, size: int) -> list[Record]:
+        assert channel.span is not None
+        cut, at = Cut(name, channel), self.place(channel.span.token)
+        found: list[Record] = []
+        while not cut.is_done:
+            if at >= len(self.log):
+                cut.ended()
+                break
+            found += cut.take(self.log[at : at + size])
+            at += size
+        return found
+
+    def delivered(self) -> list[Record]:
+        return [each for number in sorted(self.batches) for each in self.batches[number]]
+
+
+def stream(count: int) -> list[Record]:
+    return [numbered_record(number % 3, number) for number in range(count)]
+
+
+steps = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 5)), max_size=60)
+
+
+@given(steps, st.integers(0, 25), st.booleans(), st.booleans())
+def test_every_record_is_in_one_batch(story: list[tuple[str, int]], count: int, is_base: bool, ends: bool) -> None:
+    log = [record((("id", number),)) for number in range(count)] if is_base else stream(count)
+    world = World(log, ends)
+    for name, size in story:
+        match name:
+            case "read":
+                world.read(size)
+            case "batch":
+                world.batch(1 + size * 60)
+            case "checkpoint":
+                world.store()
+            case "reopen":
+                world.reopen()
+            case "restart":
+                world.restart(1 + size)
+
+    for _ in range(count + 2):
+        world.read(3)
+        world.batch(LARGE)
+    world.store()
+
+    assert world.delivered() == log
+    assert world.place(world.checkpoint) == count
+    assert not ends or not count or world.checkpoint == FINISHED
+
+
+def test_a_batch_that_spark_did_not_log_is_planned_again() -> None:
+    world = World(stream(3))
+    world.read(3)
+
+    end = world.ledger.next_batch(EMPTY, LARGE)
+
+    assert world.ledger.next_batch(EMPTY, 1) == end
+    assert world.confirmed == []
+
+
+def test_an_offset_of_another_query_is_refused() -> None:
+    world = World(stream(3))
+    world.read(3)
+    world.batch(LARGE)
+
+    with pytest.raises(InvalidTransition):
+        world.ledger.next_batch(Offset(EMPTY.tunnel_id, "other"), LARGE)
+
+
+def test_the_end_of_a_channel_is_confirmed_without_records_behind_it() -> None:
+    """Otherwise the children of a split would wait for another channel's records."""
+    world = World(stream(2))
+    world.read(2)
+    world.batch(LARGE)
+    world.batch(LARGE)
+
+    assert world.confirmed == [(1, FINISHED)]
+
+
+def test_a_finished_channel_is_forgotten_once_the_service_has_stored_it() -> None:
+    world = World(stream(2))
+    world.read(2)
+    world.batch(LARGE)
+    world.batch(LARGE)
+    world.store()
+    other = ChannelId("child")
+    world.ledger.begin(other, Token("0"))
+    world.ledger.take(other, GivenPage(1, Token("0"), Token("9"), stream(1), lambda: None))
+
+    world.batch(LARGE)
+
+    assert set(world.logged[-1].channels) == {other}
+
+
+def test_an_idle_channel_makes_a_batch_only_when_its_token_is_old() -> None:
+    world = World(stream(1), ends=False)
+    world.read(1)
+    world.batch(LARGE)
+    world.batch(LARGE)
+    batches = len(world.logged)
+    for _ in range(5):
+        world.now += REFRESH_SECONDS / 10
+        world.read(1)
+        world.batch(LARGE)
+    assert len(world.logged) == batches
+    assert len(world.confirmed) == 6  # the tunnel's checkpoint moves all the same
+
+    world.now += REFRESH_SECONDS
+    world.batch(LARGE)
+
+    assert len(world.logged) == batches + 1
+    assert world.logged[-1].channels[C].position.token == world.token
+    assert not world.logged[-1].spans
+
+
+def test_a_checkpoint_of_another_client_is_refused() -> None:
+    world = World(stream(9))
+    world.read(2)
+    world.batch(LARGE)
+    world.ledger.abandon(C)
+
+    with pytest.raises(SinkRejected, match="another client consumes the tunnel"):
+        world.ledger.begin(C, Token("7#99"))
+
+
+def test_records_out_of_order_are_refused_and_not_left_out() -> None:
+    world = World(stream(3))
+    world.read(2)
+
+    with pytest.raises(SinkRejected, match="not behind the one before it"):
+        world.ledger.take(C, GivenPage(2, Token("2"), Token("3"), stream(1), lambda: None))

@@ -1,0 +1,10 @@
+"""The process of a worker, of a tunnel (`ots-tunnel run`) or of shards (`ots-tunnel stream run`).
+
+options              the options that both commands have
+process              runs a worker, and ends the process with its exit code
+serving              the worker beside its status server, and the signals that stop it
+ending               exit code and termination message where no error ends it
+last_resort          ends a process whose drain takes too long
+termination_message  the line that the pod keeps
+leaving              the end of the process itself
+"""

@@ -1,0 +1,27 @@
+"""How the process of `ots-tunnel run` ends: with its exit code, without taking Python's interpreter down."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+import threading
+from typing import NoReturn
+
+
+def leave(code: int) -> NoReturn:
+    """End the process with an exit code, as Python does it, but for the last step.
+
+    Threads of the user's code have ended, exit functions have run, and log and output are written. Then Python would
+    take its interpreter down. A thread of a library that calls Python in the meantime, as one of obstore's does right
+    after an answer of the bucket, aborts the process, and its exit code tells nothing.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]  # multiprocessing ends its processes by the same three calls
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        # as Python does: one may be missing from the start, or closed by the user's code
+        if stream is not None and not stream.closed:
+            with contextlib.suppress(OSError):  # a reader that is gone
+                stream.flush()
+    os._exit(code)

@@ -1,0 +1,97 @@
+"""The record of a query's progress: one ConfigMap that the driver writes. Pure.
+
+    metadata.labels[PROGRESS_LABEL]   whose record it is: the tunnel's id
+    data["label"]                     the same, as the driver wrote it; items with another label are ignored
+    data["batchId"]                   number of the last batch; missing before the first one
+    data["rowsPerSecond"]             of the last batch, a decimal number
+    data["lagSeconds"]                age of the oldest change that waits; missing where it is not known
+    data["channels"]                  channels that the query has open
+    data["error"]                     the error of the last driver in one line; missing while the query runs
+    data["isFinal"]                   "true" with an error that no other attempt repairs
+    data["updated"]                   time of this write by the driver's clock, ISO 8601
+
+An error stays in the record until a driver has followed the tunnel again, so that it can be read between two attempts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from ots_tunnel.errors import CodecError
+from ots_tunnel.snapshot.record import PROGRESS_LABEL
+
+_TRUE: Final = "true"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryProgress:
+    """Progress of a query; None is unknown. `rows_per_second` and `lag_seconds` are rounded."""
+
+    batch_id: int | None = None
+    rows_per_second: int | None = None
+    lag_seconds: int | None = None
+    channels: int | None = None
+    error: str = ""
+    is_final: bool = False
+    """Whether no other attempt repairs the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRecord:
+    """A stored record; `updated` is the time of the driver's last write, Unix seconds, None before it."""
+
+    label: str
+    progress: QueryProgress = QueryProgress()
+    updated: float | None = None
+
+
+def read_query_record(config_map: Mapping[str, Any]) -> QueryRecord:
+    """The stored record.
+
+    Raises:
+        CodecError: it is damaged; names the key.
+    """
+    label = (config_map["metadata"].get("labels") or {}).get(PROGRESS_LABEL, "")
+    data: Mapping[str, str] = config_map.get("data") or {}
+    if data.get("label") != label or "updated" not in data:
+        return QueryRecord(label)
+    try:
+        updated = datetime.fromisoformat(data["updated"]).timestamp()
+    except ValueError as error:
+        raise CodecError(f"data.updated: a time was expected: {error}") from error
+    progress = QueryProgress(
+        batch_id=_number(data, "batchId"),
+        rows_per_second=_number(data, "rowsPerSecond"),
+        lag_seconds=_number(data, "lagSeconds"),
+        channels=_number(data, "channels"),
+        error=data.get("error", ""),
+        is_final=data.get("isFinal") == _TRUE,
+    )
+    return QueryRecord(label, progress, updated)
+
+
+def query_items(progress: QueryProgress, label: str, now: float) -> dict[str, str]:
+    """The items of a record; `now` is Unix seconds."""
+    items = {
+        "batchId": progress.batch_id,
+        "rowsPerSecond": progress.rows_per_second,
+        "lagSeconds": progress.lag_seconds,
+        "channels": progress.channels,
+        "error": progress.error or None,
+        "isFinal": _TRUE if progress.is_final else None,
+        "label": label,
+        "updated": datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds"),
+    }
+    return {key: str(value) for key, value in items.items() if value is not None}
+
+
+def _number(data: Mapping[str, str], key: str) -> int | None:
+    found = data.get(key)
+    if found is None:
+        return None
+    if not found.isdecimal():
+        raise CodecError(f"data.{key}: a number was expected, found {found!r}")
+    return int(found)

@@ -1,0 +1,114 @@
+"""Errors of tasks as one line: which of them no other attempt can cure, and what Spark's text tells of the others.
+
+Spark starts a task that raises again, up to `spark.task.maxFailures` times, and the Spark operator the application, up
+to ten times. That is in vain where the destination refuses a row. So a task returns a permanent error as its result,
+and the driver ends the job. Whether another driver can do better is a second question: missing rights may be given,
+and keys are replaced while a copy runs, but a refused row stays refused (`Refusal.is_final`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from ots_tunnel import errors
+from ots_tunnel.errors import (
+    ConfigError,
+    ObjectNotExist,
+    ParameterInvalid,
+    PossibleGap,
+    QueryRefused,
+    ReplayDiffers,
+    RowRejected,
+    ServiceError,
+    SinkRejected,
+    TunnelError,
+    TunnelExpired,
+)
+from ots_tunnel.protocol.service_codes import service_error
+
+#: Errors after which a query that follows a tunnel meets the same again, whatever the service does by then.
+_ENDS_QUERY: Final = (PossibleGap, QueryRefused, ReplayDiffers, TunnelExpired)
+_OUR_ERROR: Final = re.compile(r"ots_tunnel\.errors\.(\w+)(?:: |$)")
+
+#: Most characters of a line; Spark joins whole stack traces into one error.
+LINE_CHARACTERS = 500
+
+
+class SnapshotIncomplete(Exception):
+    """The job failed or left splits pending; what was copied is recorded."""
+
+
+class SnapshotRefused(SnapshotIncomplete):
+    """A permanent error; no other attempt can do better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A permanent error of a task."""
+
+    split: int
+    text: str
+    """One line."""
+    is_final: bool
+    """Whether another driver would meet it as well."""
+
+    def error(self) -> SnapshotIncomplete:
+        """The error of the driver."""
+        return SnapshotRefused(self.text) if self.is_final else SnapshotIncomplete(self.text)
+
+
+def refusal_of(split: int, error: TunnelError) -> Refusal | None:
+    """The permanent error of a task; None for one that another attempt may not meet."""
+    text = refusal_text(error)
+    if text is None:
+        return None
+    return Refusal(split, one_line(f"split {split}: {text}"), is_final(error))
+
+
+def refusal_text(error: TunnelError) -> str | None:
+    """What a permanent error tells; None for one that another attempt may not meet."""
+    match error:
+        case SinkRejected(keys=keys) if keys:
+            return f"the destination refuses {', '.join(keys)}: {error}"
+        case SinkRejected() | ServiceError(retryable=False) | ConfigError():
+            return str(error)
+        case _:
+            return None
+
+
+def one_line(error: object) -> str:
+    """The text of an error without its line breaks, at most `LINE_CHARACTERS`."""
+    return " ".join(str(error).split())[:LINE_CHARACTERS]
+
+
+def line_of_job(error: BaseException) -> str:
+    """What a failed job tells: the last line that names an error of this package, or Spark's first line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    ours = [line for line in lines if line.startswith("ots_tunnel.errors.")]
+    line = ours[-1] if ours else (lines or [type(error).__name__])[0]
+    return one_line(line)
+
+
+def is_final(error: TunnelError) -> bool:
+    """Whether another driver would meet the error as well: it is about rows or tables.
+
+    Rights and quotas change while a copy runs.
+    """
+    if not isinstance(error, SinkRejected | ServiceError):
+        return False
+    return isinstance(service_error(error.code, error.message), ParameterInvalid | RowRejected | ObjectNotExist)
+
+
+def ends_query(line: str) -> bool:
+    """Whether the line of a failed query tells of an error that no other attempt repairs; Spark leaves only text."""
+    found = _OUR_ERROR.match(line)
+    kind = None if found is None else getattr(errors, found[1], None)
+    return isinstance(kind, type) and issubclass(kind, _ENDS_QUERY)
+
+
+def told(line: str) -> str:
+    """The line without the name of our error's class."""
+    found = _OUR_ERROR.match(line)
+    return line if found is None else line[found.end() :]

@@ -1,0 +1,192 @@
+"""A Delta table that equals a table: its existing rows, and then the changes of a tunnel on top of them.
+
+    mirror = Mirror(spark, {"endpoint": ..., "instance": ..., "table": ..., "tunnel": ...}, "/lake/orders")
+    mirror.prepare()
+    mirror.start("/lake/orders_checkpoint", processingTime="5 seconds").awaitTermination()
+
+Theory of operation. The tunnel comes first, so that every change from then on is in it. A tunnel of type Stream has
+the changes alone: `prepare` writes the existing rows as one commit, and records it, before the stream begins. One of
+type BaseAndStream has the existing rows as well, and gives them before any change.
+
+A row of the snapshot may be newer than changes that follow: it was read while the table changed. Those changes are
+applied all the same, in their order, and after the last of them the row is right (`fold`).
+
+A batch of the stream is one MERGE: the stored rows of its keys and the changes are folded to one row for each key,
+which replaces the stored one, or removes it. Delta lets it count once (`transactions`). Nothing else may write to the
+table; compaction may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.spark.lake.attributes import refuse, seen
+from ots_tunnel.spark.lake.growth import ADD, REFUSE, check_growth, new_columns
+from ots_tunnel.spark.lake.merging import merge
+from ots_tunnel.spark.lake.mirror_rows import OTHERS, VERSIONS, changed_rows, existing_rows, in_columns
+from ots_tunnel.spark.lake.readiness import Source, check_table, look_at, wait_until_unmoved
+from ots_tunnel.spark.lake.tables import (
+    VALUE,
+    add_columns,
+    check_session,
+    columns_of,
+    create,
+    properties_of,
+    set_property,
+)
+from ots_tunnel.spark.lake.transactions import check_folder, once, query_of
+from ots_tunnel.spark.lake.upkeep import Upkeep
+from ots_tunnel.spark.reader.ddl import parse_columns
+from ots_tunnel.spark.reader.schemas import key_columns
+from ots_tunnel.spark.stream.options import StreamOptions
+
+_KIND, _TUNNEL, _KEY, _EXISTING = (
+    "ots-tunnel.kind",
+    "ots-tunnel.tunnel",
+    "ots-tunnel.key",
+    "ots-tunnel.snapshot",
+)
+_COMPLETE: Final = "complete"
+
+
+class Mirror:
+    """One mirror; see the module.
+
+    Args:
+        spark: a session with Delta and the format `ots`.
+        source: options of the stream but `columns`: endpoint, instance, table, tunnel, credentials.
+        path: of the Delta table.
+        columns: attributes that have a column from the start, as DDL.
+        growth: what happens to others: `add`, `map` or `refuse` (`growth`).
+        has_versions: go on with a table that keeps several versions.
+        expires: go on with a table that has a time to live.
+        upkeep: compaction and cleaning between batches; None is none.
+
+    Raises:
+        ConfigError: an option or argument is not valid; names it.
+    """
+
+    def __init__(
+        self,
+        spark: Any,
+        source: Mapping[str, str],
+        path: str,
+        *,
+        columns: str = "",
+        growth: str = ADD,
+        has_versions: bool = False,
+        expires: bool = False,
+        upkeep: Upkeep | None = None,
+    ) -> None:
+        self._spark = spark
+        self._options = StreamOptions.parse(source)
+        if self._options.columns is not None:
+            raise ConfigError("option 'columns': found in the source of a mirror, allowed is the mirror's argument")
+        self._given = dict(source)
+        self._path = path
+        self._columns = parse_columns(columns) if columns else ()
+        self._growth = check_growth(growth)
+        self._has_versions = has_versions
+        self._expires = expires
+        self._upkeep = upkeep
+        self._key: tuple[str, ...] = ()
+        self._checked = ""
+
+    def __repr__(self) -> str:
+        return f"Mirror({self._options.place.table} to {self._path})"
+
+    def prepare(self) -> None:
+        """Create the table, and write the existing rows where no tunnel has them; a second call changes nothing.
+
+        Raises:
+            ConfigError: a session without Delta, another table in the path, or a source that no mirror can equal.
+            TunnelError: the service does not answer, or refuses.
+        """
+        check_session(self._spark)
+        source = look_at(self._options)
+        check_table(source.table, has_versions=self._has_versions, expires=self._expires)
+        self._create(source)
+        # where the table has no record of them, rows are missing that the tunnel has given away
+        if properties_of(self._spark, self._path).get(_EXISTING) != _COMPLETE:
+            wait_until_unmoved(self._options, self._path)
+            if source.needs_snapshot:
+                self._snapshot(source)
+            set_property(self._spark, self._path, _EXISTING, _COMPLETE)
+
+    def start(self, checkpoint: str, **trigger: Any) -> Any:
+        """Follow the changes; returns Spark's query.
+
+        Args:
+            checkpoint: folder of the query.
+            trigger: arguments of `DataStreamWriter.trigger`, such as `processingTime="5 seconds"`.
+
+        Raises:
+            ConfigError: `prepare` was not called.
+        """
+        if not self._key:
+            raise ConfigError("start: found no table, allowed after prepare()")
+        changes = self._spark.readStream.format("ots").options(**self._given).load()
+        writer = changes.writeStream.foreachBatch(self.apply).option("checkpointLocation", checkpoint)
+        return writer.trigger(**(trigger or {"processingTime": "5 seconds"})).start()
+
+    def apply(self, batch: Any, batch_id: int) -> None:
+        """Merge the changes of a batch, unless the table has them: a function for `foreachBatch`.
+
+        Raises:
+            ConfigError: an old checkpoint folder, or an attribute that `growth` refuses.
+        """
+        spark = batch.sparkSession
+        query = query_of(spark)
+        if self._checked != query:
+            check_folder(spark, self._path, query, batch_id)
+            self._checked = query
+        batch.persist()
+        rows = changed_rows(batch, spark.read.format("delta").load(self._path), self._key).persist()
+        try:
+            columns = self._grow(spark, rows)
+            with once(spark, query, batch_id):
+                merge(spark, self._path, in_columns(rows, self._key, columns), self._key)
+        finally:
+            rows.unpersist()
+            batch.unpersist()
+        if self._upkeep is not None:
+            self._upkeep.run(spark, self._path)
+
+    def _create(self, source: Source) -> None:
+        key = key_columns(source.table)
+        taken = {name.lower() for name, _ in key} | {OTHERS, VERSIONS}
+        for name, _ in self._columns:
+            if name.lower() in taken:
+                raise ConfigError(f"columns: found {name!r}, which the table has by itself; allowed are attributes")
+        own = [(OTHERS, f"map<string,{VALUE}>"), (VERSIONS, "map<string,bigint>")]
+        properties = {_KIND: "mirror", _TUNNEL: source.tunnel_id, _KEY: ", ".join(" ".join(one) for one in key)}
+        create(self._spark, self._path, [*key, *self._columns, *own], properties)
+        self._key = tuple(name for name, _ in key)
+
+    def _snapshot(self, source: Source) -> None:
+        rows = existing_rows(self._spark, self._given, key_columns(source.table))
+        if self._growth == ADD:
+            from pyspark import StorageLevel
+
+            # names are only known at the end, and the table must not be read twice: it changes
+            rows = rows.persist(StorageLevel.DISK_ONLY)
+        try:
+            columns = self._grow(self._spark, rows)
+            application = f"ots-tunnel/snapshot/{source.tunnel_id}"
+            options = {"txnAppId": application, "txnVersion": "0"}
+            found = in_columns(rows, self._key, columns).drop("gone")
+            found.write.format("delta").mode("append").options(**options).save(self._path)
+        finally:
+            rows.unpersist()
+
+    def _grow(self, spark: Any, rows: Any) -> Sequence[tuple[str, str]]:
+        """The table's columns, after those that these rows add."""
+        present = columns_of(spark, self._path)
+        if self._growth == ADD:
+            add_columns(spark, self._path, new_columns([name for name, _ in present], seen(rows, "row")))
+            present = columns_of(spark, self._path)
+        elif self._growth == REFUSE:
+            refuse(in_columns(rows, self._key, present), OTHERS)
+        return present

@@ -1,0 +1,102 @@
+"""Rows as the columns of a Delta table: from a map of values by attribute to typed columns, and back.
+
+A value is in the column of its attribute if the column has its type; an integer is also in a column of doubles where
+both are equal. Every other value stays in the map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ots_tunnel.spark.lake.growth import TYPES
+
+_MEMBERS: Final = {kind: member for member, kind in TYPES.items()}
+
+
+def value_in(values: Any, name: str, kind: str) -> Any:
+    """The value of an attribute as a column of this type has it; NULL where it has none that fits.
+
+    Args:
+        values: a column with a map of attributes to values.
+        kind: name of a type in Spark.
+    """
+    from pyspark.sql import functions as F
+
+    value = F.try_element_at(values, F.lit(name))
+    own = value.getField(_MEMBERS[kind])
+    if kind != "double":
+        return own
+    return F.coalesce(own, F.when(_is_exact(value), value.getField("integer").cast("double")))
+
+
+def rest_of(values: Any, columns: Sequence[tuple[str, str]]) -> Any:
+    """The map without the values that these columns have."""
+    from pyspark.sql import functions as F
+
+    def stays(name: Any, value: Any) -> Any:
+        found = F.lit(True)
+        for column, kind in columns:
+            fits = value.getField(_MEMBERS[kind]).isNotNull()
+            if kind == "double":
+                fits = fits | F.coalesce(_is_exact(value), F.lit(False))
+            found = F.when(name == F.lit(column), ~fits).otherwise(found)
+        return found
+
+    return F.map_filter(values, stays)
+
+
+def kinds_in(values: Any) -> Any:
+    """Expression of a column with the map: an array of (name, member of the value), for `growth`."""
+    from pyspark.sql import functions as F
+
+    def pair(entry: Any) -> Any:
+        member = F.coalesce(*(F.when(entry.value.getField(member).isNotNull(), F.lit(member)) for member in TYPES))
+        return F.struct(entry.key.alias("name"), member.alias("member"))
+
+    return F.transform(F.map_entries(values), pair)
+
+
+def cells_of(columns: Sequence[tuple[str, str]], others: str, versions: str) -> Any:
+    """The columns of a stored row as cells of a put, in the form of the change log (`arrow_rows.CELL`).
+
+    Args:
+        others, versions: names of the two maps.
+    """
+    from pyspark.sql import functions as F
+
+    def cell(name: Any, value: Any) -> Any:
+        member = F.coalesce(*(F.when(value.getField(one).isNotNull(), F.lit(one)) for one in TYPES))
+        return F.struct(
+            name.alias("name"),
+            F.lit("PUT").alias("operation"),
+            member.alias("type"),
+            F.try_element_at(F.col(versions), name).alias("version"),
+            value.alias("value"),
+        )
+
+    own = [
+        F.when(_column(name).isNotNull(), cell(F.lit(name), _value_of(_column(name), kind))) for name, kind in columns
+    ]
+    rest = F.transform(F.map_entries(F.col(others)), lambda entry: cell(entry.key, entry.value))
+    return F.concat(F.array_compact(F.array(*own)), rest) if own else rest
+
+
+def _column(name: str) -> Any:
+    from pyspark.sql import functions as F
+
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def _value_of(column: Any, kind: str) -> Any:
+    from pyspark.sql import functions as F
+
+    return F.struct(
+        *((column if TYPES[member] == kind else F.lit(None).cast(TYPES[member])).alias(member) for member in TYPES)
+    )
+
+
+def _is_exact(value: Any) -> Any:
+    """Whether an integer is equal to a double; 2^63 - 1 is not, and its double has no integer."""
+    number = value.getField("integer")
+    return number.cast("double").try_cast("bigint") == number

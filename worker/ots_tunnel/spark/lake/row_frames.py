@@ -1,0 +1,110 @@
+"""Rows from changes, or from stored rows, in tasks of Python: what `fold` decides, on Arrow.
+
+Both give the same columns: `key`, as the changes have it; `row`, a map of attributes to values, NULL where the row is
+gone; and `versions`, a map of attributes to the versions of these values.
+
+Changes of one key have to come one after the other, in their order; a key may go on in the next batch of Arrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ots_tunnel.model import Action, CellOp
+from ots_tunnel.protocol.plainbuffer.codec import decode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.spark.lake.fold import Row, after
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Rows of a batch of Arrow.
+BATCH_ROWS: Final = 4096
+
+
+def folded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """One row for each key; batches have `action`, `key` and `cells` of the change log.
+
+    Raises:
+        CodecError: a cell is none that a stream has.
+    """
+    kind: Any = None
+
+    def rows() -> Iterator[tuple[Any, Row]]:
+        nonlocal kind
+        key, row = None, None
+        for batch in batches:
+            kind = batch.schema.field("key").type
+            for change in batch.to_pylist():
+                if key != change["key"]:
+                    if key is not None:
+                        yield key, row
+                    key, row = change["key"], None
+                row = after(row, Action[change["action"]], [_column(cell) for cell in change["cells"] or ()])
+        if key is not None:
+            yield key, row
+
+    return _batches(rows(), lambda: kind)
+
+
+def decoded(batches: Iterable[pa.RecordBatch], key: Sequence[tuple[str, str]]) -> Iterator[pa.RecordBatch]:
+    """The stored rows of `spark.read` in raw mode, whose newest versions alone are kept.
+
+    Args:
+        key: name and type in Spark of each column of the key.
+
+    Raises:
+        CodecError: a row is malformed.
+    """
+    import pyarrow as pa
+
+    types = {"bigint": pa.int64(), "string": pa.string(), "binary": pa.binary()}
+    kind = pa.struct([(name, types[word]) for name, word in key])
+
+    def rows() -> Iterator[tuple[Any, Row]]:
+        for batch in batches:
+            for image in batch.column("row").to_pylist():
+                if not image:
+                    continue  # the end of a split
+                stored = decode_row(image)
+                yield dict(stored.primary_key), after(None, Action.PUT, stored.columns)
+
+    return _batches(rows(), lambda: kind)
+
+
+def _batches(rows: Iterator[tuple[Any, Row]], kind: Any) -> Iterator[pa.RecordBatch]:
+    keys: list[Any] = []
+    found: list[Row] = []
+    for key, row in rows:
+        keys.append(key)
+        found.append(row)
+        if len(keys) == BATCH_ROWS:
+            yield _batch(keys, found, kind())
+            keys, found = [], []
+    if keys:
+        yield _batch(keys, found, kind())
+
+
+def _batch(keys: Sequence[Any], rows: Sequence[Row], kind: pa.DataType) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    from ots_tunnel.sinks.files.rows.arrow_rows import VALUE, VALUE_TYPES
+
+    values = [
+        None if row is None else [(name, {VALUE_TYPES[type(cell.value)][0]: cell.value}) for name, cell in row.items()]
+        for row in rows
+    ]
+    versions = [None if row is None else [(name, cell.version) for name, cell in row.items()] for row in rows]
+    return pa.RecordBatch.from_pydict(
+        {
+            "key": pa.array(keys, kind),
+            "row": pa.array(values, pa.map_(pa.string(), VALUE)),
+            "versions": pa.array(versions, pa.map_(pa.string(), pa.int64())),
+        }
+    )
+
+
+def _column(cell: dict[str, Any]) -> Column:
+    value = None if cell["type"] is None else cell["value"][cell["type"]]
+    return Column(cell["name"], value, cell["version"], CellOp[cell["operation"]])

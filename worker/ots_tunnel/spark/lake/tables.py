@@ -1,0 +1,118 @@
+"""Statements on a Delta table by its path, in Spark's SQL: Delta's Python package fits fewer PySparks than its jars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ots_tunnel.errors import ConfigError
+
+#: Settings of a session without which Delta's statements are not known.
+EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
+CATALOG: Final = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+#: Attributes may have names with blanks, commas or dots, which Parquet's columns cannot have.
+_PROPERTIES: Final = {"delta.columnMapping.mode": "name"}
+#: A value of any type, as in the change log.
+VALUE: Final = "struct<integer:bigint,double:double,boolean:boolean,string:string,binary:binary>"
+
+
+def check_session(spark: Any) -> None:
+    """Refuse a session without Delta.
+
+    Raises:
+        ConfigError: says what to set.
+    """
+    if EXTENSION not in (spark.conf.get("spark.sql.extensions", "") or ""):
+        raise ConfigError(
+            f"the session: found none of Delta's statements, allowed is one with Delta's jars, spark.sql.extensions="
+            f"{EXTENSION} and spark.sql.catalog.spark_catalog={CATALOG}"
+        )
+
+
+def quoted(name: str) -> str:
+    """A name in a statement."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def text(value: str) -> str:
+    """A text in a statement."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def place_of(path: str) -> str:
+    """The table in a statement."""
+    return f"delta.{quoted(path)}"
+
+
+def ddl_of(kind: Any) -> str:
+    """A type in a statement: Spark's own text has no quotes around the names of its members."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(kind, StructType):
+        return f"struct<{','.join(f'{quoted(each.name)}:{ddl_of(each.dataType)}' for each in kind.fields)}>"
+    if isinstance(kind, ArrayType):
+        return f"array<{ddl_of(kind.elementType)}>"
+    if isinstance(kind, MapType):
+        return f"map<{ddl_of(kind.keyType)},{ddl_of(kind.valueType)}>"
+    return str(kind.simpleString())
+
+
+def exists(spark: Any, path: str) -> bool:
+    """Whether there is a Delta table in a path."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        properties_of(spark, path)
+    except AnalysisException:
+        return False
+    return True
+
+
+def create(spark: Any, path: str, columns: Sequence[tuple[str, str]], properties: Mapping[str, str]) -> None:
+    """Create a table, or find the one that the same call has created.
+
+    Args:
+        columns: names and types of the columns at first.
+        properties: what tells the table from another one, beside Delta's own.
+
+    Raises:
+        ConfigError: there is another table.
+    """
+    wanted = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
+    given = ", ".join(f"{text(key)} = {text(value)}" for key, value in {**_PROPERTIES, **properties}.items())
+    spark.sql(f"CREATE TABLE IF NOT EXISTS {place_of(path)} ({wanted}) USING delta TBLPROPERTIES ({given})")
+    found = properties_of(spark, path)
+    for key, value in properties.items():
+        if found.get(key) != value:
+            raise ConfigError(
+                f"path {path!r}: found a Delta table with {key} {found.get(key)!r}, wanted is {value!r}; allowed is "
+                "an empty path, or the table of this source"
+            )
+
+
+def properties_of(spark: Any, path: str) -> dict[str, str]:
+    """The properties of a table."""
+    return {row.key: row.value for row in spark.sql(f"SHOW TBLPROPERTIES {place_of(path)}").collect()}
+
+
+def set_property(spark: Any, path: str, key: str, value: str) -> None:
+    """Set one property."""
+    spark.sql(f"ALTER TABLE {place_of(path)} SET TBLPROPERTIES ({text(key)} = {text(value)})")
+
+
+def columns_of(spark: Any, path: str) -> tuple[tuple[str, str], ...]:
+    """Names and types of the columns."""
+    schema = spark.read.format("delta").load(path).schema
+    return columns_in(schema)
+
+
+def columns_in(schema: Any) -> tuple[tuple[str, str], ...]:
+    """Names and types of the columns of a schema."""
+    return tuple((field.name, ddl_of(field.dataType)) for field in schema.fields)
+
+
+def add_columns(spark: Any, path: str, columns: Sequence[tuple[str, str]]) -> None:
+    """Add columns; none is no commit."""
+    if columns:
+        wanted = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
+        spark.sql(f"ALTER TABLE {place_of(path)} ADD COLUMNS ({wanted})")

@@ -1,0 +1,66 @@
+"""Makes a batch of a query count once in a Delta table, whatever is repeated.
+
+Delta keeps for each `txnAppId` the last `txnVersion` in the table, and skips a write that has no higher one. The id is
+that of the query, which lives in its checkpoint folder: a folder that was lost cannot make Delta leave batches out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.spark.lake.replays import LOOKED_AT, check_batch, last_batch, note_of
+from ots_tunnel.spark.lake.tables import place_of
+
+#: Spark's own property of the thread that runs a batch.
+_QUERY_ID: Final = "sql.streaming.queryId"
+_APP, _VERSION, _NOTE = (
+    "spark.databricks.delta.write.txnAppId",
+    "spark.databricks.delta.write.txnVersion",
+    "spark.databricks.delta.commitInfo.userMetadata",
+)
+
+
+def query_of(spark: Any) -> str:
+    """The id of the query whose batch this thread runs.
+
+    Raises:
+        ConfigError: it runs none.
+    """
+    found = spark.sparkContext.getLocalProperty(_QUERY_ID)
+    if not found:
+        raise ConfigError(
+            "foreachBatch: found no query in this thread, allowed is a call by writeStream.foreachBatch in a classic "
+            "session with pinned threads (PYSPARK_PIN_THREAD)"
+        )
+    return str(found)
+
+
+def check_folder(spark: Any, path: str, query_id: str, batch_id: int) -> None:
+    """Refuse a checkpoint folder that is older than the table; once per process is enough.
+
+    Raises:
+        ConfigError: see `replays`.
+    """
+    history = spark.sql(f"DESCRIBE HISTORY {place_of(path)} LIMIT {LOOKED_AT}")
+    notes = [row.userMetadata for row in history.select("userMetadata").collect()]
+    check_batch(last_batch(notes, query_id), batch_id, path)
+
+
+@contextmanager
+def once(spark: Any, application: str, version: int) -> Iterator[None]:
+    """Writes of this session count once under a number, until the end of the context.
+
+    Args:
+        spark: a batch has a session of its own, so that these settings reach no other write.
+    """
+    settings = {_APP: application, _VERSION: str(version), _NOTE: note_of(application, version)}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key in settings:
+            spark.conf.unset(key)

@@ -1,0 +1,1 @@
+"""The driver program of a query that follows a tunnel into files."""

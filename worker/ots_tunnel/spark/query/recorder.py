@@ -1,0 +1,104 @@
+"""Writes the record of a query's progress into its ConfigMap.
+
+Whoever starts the driver makes the ConfigMap before, with the tunnel's id as its label. One with another label belongs
+to another tunnel and is never written; a missing one is never made here, because nobody would own it. The record is no
+lock: Spark's own log refuses the second of two drivers with one folder of checkpoints.
+
+Nothing is written while no figure has changed, and at most every `WRITE_PAUSE` seconds. An API server that does not
+answer is tried again with the next figures, because the query does not need it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+from ots_tunnel.errors import OwnershipLost, ServiceError, TransportError
+from ots_tunnel.log_actions import LogAction
+from ots_tunnel.query.document import QueryRecordConfig
+from ots_tunnel.query.record import QueryProgress, query_items
+from ots_tunnel.snapshot.record import PROGRESS_LABEL
+
+#: Least seconds between two writes of figures.
+WRITE_PAUSE: Final = 15.0
+#: Writes of one record that may meet a change of its metadata.
+MAX_CONFLICTS: Final = 5
+
+logger = logging.getLogger(__name__)
+
+
+class RecordCalls(Protocol):
+    """What the recorder calls; see `cluster.ConfigMaps`."""
+
+    def get(self, name: str) -> dict[str, Any] | None:
+        """The ConfigMap; None if it does not exist."""
+        ...
+
+    def replace(self, config_map: dict[str, Any]) -> dict[str, Any]:
+        """Replace a ConfigMap if its version is still the stored one; return it as stored."""
+        ...
+
+
+@dataclass(slots=True)
+class Recorder:
+    """The record of one query, for the driver's only thread."""
+
+    config_maps: RecordCalls
+    config: QueryRecordConfig
+    now: Callable[[], float] = time.time
+    clock: Callable[[], float] = time.monotonic
+    _written: QueryProgress | None = None
+    _next: float = float("-inf")
+
+    def follow(self, progress: QueryProgress) -> None:
+        """Record figures, unless they are known, or the last ones were written just now.
+
+        Raises:
+            OwnershipLost: the ConfigMap is gone, or belongs to another tunnel. ServiceError: it may not be written.
+        """
+        if progress == self._written or self.clock() < self._next:
+            return
+        self._next = self.clock() + WRITE_PAUSE
+        try:
+            self._write(progress)
+        except (TransportError, ServiceError) as error:
+            if not error.retryable:
+                raise
+            logger.warning("progress is not recorded", extra={"action": LogAction.QUERY_PROGRESS, "error": str(error)})
+
+    def end(self, error: str, *, is_final: bool) -> None:
+        """Record why the query has ended, beside its last figures.
+
+        Raises:
+            OwnershipLost, ServiceError, TransportError: it is not recorded.
+        """
+        self._write(replace(self._written or QueryProgress(), error=error, is_final=is_final))
+
+    def _write(self, progress: QueryProgress) -> None:
+        for conflicts_left in reversed(range(MAX_CONFLICTS)):
+            stored = self._read()
+            items = query_items(progress, self.config.label, self.now())
+            try:
+                self.config_maps.replace({**stored, "data": items})
+            except OwnershipLost:
+                if not conflicts_left:
+                    raise
+            else:
+                break
+        self._written = progress
+
+    def _read(self) -> dict[str, Any]:
+        place = f"ConfigMap {self.config.config_map!r} in namespace {self.config.namespace!r}"
+        stored = self.config_maps.get(self.config.config_map)
+        if stored is None:
+            raise OwnershipLost(f"{place}: it does not exist: make it before the driver starts")
+        found = (stored["metadata"].get("labels") or {}).get(PROGRESS_LABEL)
+        if found != self.config.label:
+            raise OwnershipLost(
+                f"{place}: label {PROGRESS_LABEL}: found {found!r}, allowed is {self.config.label!r}: "
+                "it belongs to something else and stays as it is"
+            )
+        return stored

@@ -1,0 +1,68 @@
+"""Starts the query of a document: the source `ots` into Spark's file sink."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ots_tunnel.query.document import QueryConfig, QueryFilesConfig, files_folder
+from ots_tunnel.spark import register
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Formats of files by their names in Spark.
+_FORMATS: Final = {"Parquet": "parquet", "JsonLines": "json"}
+#: Types of declared columns by their names in Spark's DDL.
+_TYPES: Final = {
+    "integer": "BIGINT",
+    "double": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "string": "STRING",
+    "binary": "BINARY",
+}
+
+
+def start_query(config: QueryConfig, spark: SparkSession) -> Any:
+    """Start the query; return Spark's `StreamingQuery`.
+
+    Raises:
+        PySparkException: Spark or the source refuses it.
+    """
+    register(spark)
+    changes = spark.readStream.format("ots").options(**source_options(config)).load()
+    files = config.sink.files
+    writer = changes.writeStream.format(_FORMATS[files.format]).options(**sink_options(config))
+    return writer.trigger(processingTime=f"{config.trigger_interval_seconds} seconds").start()
+
+
+def source_options(config: QueryConfig) -> dict[str, str]:
+    """Options of the source `ots`."""
+    source, files = config.source, config.sink.files
+    options = {
+        "endpoint": source.endpoint,
+        "instance": source.instance,
+        "table": source.table,
+        "tunnel": source.tunnel,
+        "credentialsDirectory": str(source.credentials.directory),
+        "maxBytesPerBatch": str(config.max_bytes_per_batch),
+        "heartbeatIntervalSeconds": str(config.heartbeat_interval_seconds),
+        "heartbeatTimeoutSeconds": str(config.heartbeat_timeout_seconds),
+        "onPossibleGap": config.on_possible_gap.lower(),
+    }
+    return options if files.columns is None else {**options, "columns": columns_ddl(files)}
+
+
+def sink_options(config: QueryConfig) -> dict[str, str]:
+    """Options of Spark's file sink."""
+    files = config.sink.files
+    return {
+        "path": str(files_folder(files)),
+        "checkpointLocation": str(config.checkpoint_directory),
+        "compression": files.compression,
+    }
+
+
+def columns_ddl(files: QueryFilesConfig) -> str:
+    """The declared columns as the source's option `columns`."""
+    quoted = {column.name: column.name.replace("`", "``") for column in files.columns or ()}
+    return ", ".join(f"`{quoted[column.name]}` {_TYPES[column.type]}" for column in files.columns or ())

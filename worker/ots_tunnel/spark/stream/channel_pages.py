@@ -1,0 +1,224 @@
+"""The pages of one channel between the tunnel and Spark. Pure; the clock's time is a parameter.
+
+When a channel is opened again, its records come again from its last checkpoint, which is behind what Spark has logged.
+What is logged is told by the position's mark, and left out. A page of which nothing is left is confirmed with the batch
+that has its records.
+
+A page without records moves no offset: an idle table makes no batches. The token of an idle channel gets old with that,
+and the service does not keep the log forever. So every `REFRESH_SECONDS` a page without records goes into a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ots_tunnel.errors import SinkRejected
+from ots_tunnel.model import FINISHED, ChannelId, Token
+from ots_tunnel.protocol.page import total_size
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.spark.stream.batch_plan import WaitingPage
+from ots_tunnel.spark.stream.marks import Mark, is_behind, mark_of, rows_until
+from ots_tunnel.spark.stream.offsets import Position
+from ots_tunnel.spark.stream.page_states import PageEvent, PageState, step
+
+#: Own choice: a sixth of the shortest retention of a stream, and one batch without records in ten minutes costs little.
+REFRESH_SECONDS: Final = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPage:
+    """A page as the worker gives it.
+
+    Args:
+        number: of the page since its channel was opened.
+        confirm: called once when Spark has committed every record of it.
+    """
+
+    number: int
+    start: Token = field(repr=False)
+    following: Token = field(repr=False)
+    records: Sequence[Record] = field(repr=False)
+    confirm: Callable[[], None] = field(repr=False)
+
+
+@dataclass(slots=True, eq=False)
+class _HeldPage:
+    facts: WaitingPage
+    records: Sequence[Record] = field(repr=False)
+    confirm: Callable[[], None] = field(repr=False)
+    state: PageState = PageState.WAITING
+
+
+class ChannelPages:
+    """Holds a channel's pages until Spark has committed them.
+
+    Args:
+        position: where the query stands; None for a channel that it does not know yet.
+        now: monotonic seconds.
+    """
+
+    def __init__(self, channel_id: ChannelId, position: Position | None, now: float) -> None:
+        self._channel_id = channel_id
+        self._position = position
+        self._read: Mark | None = None
+        #: Whether records up to the position's mark may come again.
+        self._passing = False
+        self._pages: list[_HeldPage] = []
+        #: Tokens that a checkpoint of this query may have, each with its page since the channel was opened last.
+        self._tokens: dict[Token, int] = {} if position is None else {position.token: 0}
+        self._idle: Token | None = None
+        self._moved = now
+        self._last_page: int | None = None
+        #: Whether the service has stored the end of the channel: it never comes again.
+        self.is_over = False
+
+    def __repr__(self) -> str:
+        return f"ChannelPages({self._channel_id}, {len(self._pages)} pages)"
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the records that are held."""
+        return sum(page.facts.size_bytes for page in self._pages)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every page is committed."""
+        return not self._pages
+
+    def begin(self, start: Token) -> None:
+        """The channel is opened at a checkpoint.
+
+        Raises:
+            SinkRejected: the checkpoint is not one of this query.
+        """
+        self.abandon()
+        if self._position is None:
+            self._position = Position(start)
+        elif start not in self._tokens:
+            raise SinkRejected(
+                "CheckpointMoved",
+                f"channel {self._channel_id}: found a checkpoint that is not of this query, so another client consumes "
+                "the tunnel; allowed is one query, or one group of workers, on a tunnel",
+            )
+        self._tokens = dict.fromkeys(self._tokens, 0) | {start: 0}
+        self._read, self._passing, self._idle = self._position.last, True, None
+
+    def take(self, page: GivenPage, arrival: int) -> bool:
+        """Hold a page; False for one that is confirmed at once, because nothing of it has to be committed.
+
+        Args:
+            arrival: see `WaitingPage.number`.
+
+        Raises:
+            CodecError: a record is malformed. SinkRejected: the records are not in order.
+        """
+        records = self._new(page.records)
+        self._tokens[page.following] = page.number
+        ends = page.following == FINISHED
+        if ends:
+            self._last_page = page.number
+        # a page that came again as a whole; the end of a channel counts like a record
+        again = not records and (self._has_ended if ends else bool(page.records))
+        if not records and not again and not ends:
+            if not self._waits:
+                self._idle = page.following
+            page.confirm()
+            return False
+        if again and not self._pages:
+            page.confirm()
+            return False
+        if records:
+            self._read, self._idle = mark_of(records[-1]), None
+        last = self._read if records else None
+        facts = WaitingPage(arrival, page.start, page.following, len(records), total_size(list(records)), last)
+        # what came again is in the batch that is under way
+        self._pages.append(_HeldPage(facts, records, page.confirm, PageState.IN_BATCH if again else PageState.WAITING))
+        return True
+
+    def abandon(self) -> None:
+        """The channel is closed: what no batch has comes again."""
+        for page in self._pages:
+            page.state = step(page.state, PageEvent.ABANDONED)
+        # an orphan without records is only a confirmation, which has ended; not so the end of the channel
+        orphans = [page for page in self._pages if page.state is PageState.ORPHANED]
+        self._pages = [page for page in orphans if page.facts.rows or page.facts.following == FINISHED]
+        self._last_page, self._idle = None, None
+
+    def waiting(self, now: float, arrival: int) -> list[WaitingPage]:
+        """The pages that no batch has; one without records if the position is old.
+
+        Args:
+            arrival: number of such a page.
+        """
+        is_old = self._idle is not None and now - self._moved >= REFRESH_SECONDS
+        # the same token would make the same offset, which Spark takes for no batch
+        if self._idle is not None and is_old and not self._pages and self._idle not in self._at:
+            facts = WaitingPage(arrival, self._idle, self._idle, 0, 0, None)
+            self._pages.append(_HeldPage(facts, (), _nothing))
+        return [page.facts for page in self._pages if page.state is PageState.WAITING]
+
+    def planned(self, count: int, position: Position, now: float) -> None:
+        """A batch has the first `count` of the waiting pages, and ends at a position."""
+        for page in [page for page in self._pages if page.state is PageState.WAITING][:count]:
+            page.state = step(page.state, PageEvent.PLANNED)
+        self._position, self._moved, self._idle = position, now, None
+        self._tokens.setdefault(position.token, 0)
+
+    def in_batch(self) -> list[Record]:
+        """The records that the batch under way has."""
+        kept = (PageState.IN_BATCH, PageState.ORPHANED)
+        return [record for page in self._pages if page.state in kept for record in page.records]
+
+    def committed(self) -> None:
+        """Spark has committed the batch under way."""
+        left = []
+        for page in self._pages:
+            if page.state is PageState.WAITING:
+                left.append(page)
+                continue
+            page.state = step(page.state, PageEvent.COMMITTED)
+            if page.state is PageState.CONFIRMED:
+                page.confirm()
+        self._pages = left
+
+    def stored(self, number: int) -> None:
+        """The service has stored a checkpoint behind the page with this number."""
+        self._tokens = {token: page for token, page in self._tokens.items() if page >= number}
+        if self._position is not None:
+            self._tokens.setdefault(self._position.token, number)
+        self.is_over = self._last_page is not None and number >= self._last_page
+
+    @property
+    def _at(self) -> tuple[Token, ...]:
+        return () if self._position is None else (self._position.token,)
+
+    @property
+    def _has_ended(self) -> bool:
+        """Whether a batch has the end of the channel."""
+        return FINISHED in self._at
+
+    @property
+    def _waits(self) -> bool:
+        return any(page.state is PageState.WAITING for page in self._pages)
+
+    def _new(self, records: Sequence[Record]) -> Sequence[Record]:
+        """The records that were not given before."""
+        if not records or self._read is None:
+            self._passing = self._passing and not records
+            return records
+        if self._passing:
+            found = records[rows_until(records, self._read) :]
+            self._passing = not found
+            return found
+        if not is_behind(mark_of(records[0]), self._read):
+            # leaving them out could lose records, and a batch with them could not be found again
+            raise SinkRejected(
+                "OutOfOrder", f"channel {self._channel_id}: found a record that is not behind the one before it"
+            )
+        return records
+
+
+def _nothing() -> None:
+    """A page without records that is only a token has nothing to confirm."""

@@ -1,0 +1,274 @@
+"""Follows a tunnel for a query: a worker of the tunnel in a thread of its own, and the calls that Spark's thread makes.
+
+Theory of operation. The worker is that of `ots-tunnel run`: heartbeats, channels, back-pressure, gaps, checkpoints. Its
+sink is `HandOver`. `follow` takes these steps once per process, because nothing else may run before them:
+
+1. refuse a checkpoint folder of another tunnel, and a tunnel that another client consumes
+2. end the clients that former processes of this query have left
+3. set the tunnel's checkpoints to Spark's positions
+4. start the worker
+
+While it runs, the tunnel is described every `WATCH_SECONDS`: a client that joins later is refused as well. An error
+that a new client cannot fix ends the worker and is raised by the next call. What passes is repeated by the worker, and
+the query has no records meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Coroutine
+from contextlib import closing, suppress
+from typing import Any, Final, TypeVar
+
+from ots_tunnel.client.tunnel import TunnelClient
+from ots_tunnel.errors import ConfigError, TunnelError
+from ots_tunnel.model import ChannelId, ChannelStatus, Stage, TunnelDescription, TunnelId
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.spark.reader.logins import credentials_of
+from ots_tunnel.spark.stream.hand_over import HandOver
+from ots_tunnel.spark.stream.ledger import Ledger
+from ots_tunnel.spark.stream.offsets import Offset
+from ots_tunnel.spark.stream.options import StreamOptions
+from ots_tunnel.spark.stream.tunnel_calls import align, check_clients, check_tunnel, describe, read_again, release
+from ots_tunnel.worker.settings import WorkerSettings
+from ots_tunnel.worker.worker import TunnelWorker
+
+R = TypeVar("R")
+
+#: Seconds between two descriptions of the tunnel, which the service finds expensive; own choice.
+WATCH_SECONDS: Final = 15.0
+#: Seconds between two checkpoints of a channel. What Spark has committed and no checkpoint has is not read twice.
+CHECKPOINT_SECONDS: Final = 2.0
+#: Seconds for handing the channels back; Spark waits for about 2 before it kills the process.
+DRAIN_SECONDS: Final = 2.0
+#: Batches of which records are held: one under way, one read ahead.
+HELD_BATCHES: Final = 2
+#: Bytes of answers that the worker has in memory beside them.
+READ_BYTES: Final = 64 << 20
+
+
+class Follower:
+    """Follows one tunnel; all methods are for Spark's thread."""
+
+    def __init__(self, options: StreamOptions) -> None:
+        self._options = options
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="ots-tunnel", daemon=True)
+        self._client: TunnelClient | None = None
+        self._tunnel: TunnelDescription | None = None
+        self._hand_over: HandOver | None = None
+        self._worker: TunnelWorker | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._error: BaseException | None = None
+        self._ends = False
+        self._thread.start()
+
+    def __repr__(self) -> str:
+        return f"Follower({self._options.tunnel})"
+
+    @property
+    def is_following(self) -> bool:
+        """Whether `follow` was called."""
+        return self._hand_over is not None
+
+    def open(self) -> TunnelDescription:
+        """The tunnel as it was when it was first asked for.
+
+        Raises:
+            ConfigError: no connection, no credentials, or no such tunnel. ServiceError, TransportError: see `describe`.
+        """
+        if self._tunnel is None:
+            with closing(self._options.place.reachable_client()):
+                pass  # an endpoint where nothing listens fails here, and not after the client's patience
+            self._tunnel = self._call(self._describe())
+        return self._tunnel
+
+    def check(self, offset: Offset) -> None:
+        """Refuse the offset of another tunnel.
+
+        Raises:
+            ConfigError: as `check_tunnel`; and those of `open`.
+        """
+        check_tunnel(offset, self.open().tunnel.tunnel_id, self._options.tunnel)
+
+    def follow(self, start: Offset) -> None:
+        """Start the worker behind an offset that Spark has committed.
+
+        Raises:
+            ConfigError: see `tunnel_calls`. ServiceError, TransportError: the service refuses, or does not answer.
+        """
+        self.check(start)
+        self._call(self._follow(start))
+
+    def next_batch(self, start: Offset, limit_bytes: int) -> Offset:
+        """See `Ledger.next_batch`.
+
+        Raises:
+            TunnelError: the worker has ended with it.
+        """
+        self._check_worker()
+        return self._followed.next_batch(start, limit_bytes)
+
+    def wait(self, seconds: float) -> bool:
+        """See `HandOver.wait`."""
+        return self._followed.wait(seconds)
+
+    def records_of(self, end: Offset) -> dict[ChannelId, list[Record]]:
+        """The records of the batch that ends at an offset: those that are held, or read again.
+
+        Raises:
+            ReplayDiffers: a logged batch is not there as it was. ServiceError, TransportError, CodecError: reads fail.
+        """
+        if self._hand_over is not None:
+            held = self._hand_over.records_of(end)
+            if held is not None:
+                return held
+        self.check(end)
+        return self._call(self._read_again(end))
+
+    def is_caught_up(self, until: float) -> bool:
+        """Whether everything from before a time is committed, by the service's clock; Unix seconds.
+
+        Raises:
+            TunnelError: the worker has ended with it, or the tunnel cannot be described.
+        """
+        self._check_worker()
+        return self._call(self._is_caught_up(until))
+
+    def report(self) -> dict[str, Any] | None:
+        """Figures for the progress of the query; None before it follows."""
+        return self._call(self._report()) if self._worker is not None else None
+
+    def stop(self) -> None:
+        """Store the last checkpoints, hand the channels back, end the thread; a second call changes nothing."""
+        if not self._thread.is_alive():
+            return
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(2 * DRAIN_SECONDS)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(1)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+    @property
+    def _followed(self) -> HandOver:
+        assert self._hand_over is not None, "follow comes first"
+        return self._hand_over
+
+    def _call(self, coroutine: Coroutine[Any, Any, R]) -> R:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def _check_worker(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    async def _connected(self) -> TunnelClient:
+        if self._client is None:
+            place = self._options.place
+            keys = credentials_of(place.credentials_directory, place.credentials_provider)
+            self._client = TunnelClient(place.endpoint, place.instance, keys)
+        return self._client
+
+    async def _describe(self) -> TunnelDescription:
+        return await describe(await self._connected(), self._options.place.table, self._options.tunnel)
+
+    async def _follow(self, start: Offset) -> None:
+        client, tunnel = await self._connected(), await self._describe()
+        check_tunnel(start, tunnel.tunnel.tunnel_id, self._options.tunnel)
+        tag = f"spark-{start.query_id}"
+        check_clients(tunnel, tag)
+        await release(client, tunnel, tag)
+        stored_ends = await align(client, tunnel, start)
+        ledger = Ledger(start, time.monotonic, stored_ends)
+        self._hand_over = HandOver(ledger, HELD_BATCHES * self._options.batch_bytes)
+        self._worker = TunnelWorker(client, self._hand_over, self._settings(tunnel.tunnel.tunnel_id, tag))
+        self._tasks = [asyncio.create_task(self._run(self._worker)), asyncio.create_task(self._watch(tag))]
+
+    def _settings(self, tunnel_id: TunnelId, tag: str) -> WorkerSettings:
+        options = self._options
+        return WorkerSettings(
+            tunnel_id=tunnel_id,
+            table=options.place.table,
+            tunnel_name=options.tunnel,
+            client_tag=tag,
+            interval=options.interval,
+            timeout=options.timeout,
+            checkpoint_interval=CHECKPOINT_SECONDS,
+            drain=DRAIN_SECONDS,
+            memory_budget_bytes=READ_BYTES,
+            on_possible_gap="Continue" if options.goes_on_behind_gaps else "Stop",
+        )
+
+    async def _run(self, worker: TunnelWorker) -> None:
+        try:
+            await worker.run()
+        except Exception as error:  # a bug of the worker, too, is the query's error: nothing else would show it
+            self._error = self._error or error
+        else:
+            if not self._ends:
+                self._error = self._error or TunnelError("the worker of the tunnel has ended without an error")
+
+    async def _watch(self, tag: str) -> None:
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            try:
+                check_clients(await self._describe(), tag)
+            except ConfigError as error:
+                self._error = self._error or error
+                return self._leave()
+            except TunnelError:
+                continue  # the worker's heartbeat tells whether it is for good
+
+    async def _read_again(self, end: Offset) -> dict[ChannelId, list[Record]]:
+        client = await self._connected()
+        return {
+            channel_id: await read_again(client, end.tunnel_id, channel_id, channel)
+            for channel_id, channel in end.spans.items()
+        }
+
+    async def _is_caught_up(self, until: float) -> bool:
+        assert self._worker is not None, "follow comes first"
+        tunnel = await self._describe()
+        if tunnel.tunnel.stage == Stage.INIT or not tunnel.channels:
+            return False
+        for channel in tunnel.channels:
+            if channel.status is ChannelStatus.TERMINATED:
+                continue
+            view = self._worker.status.channels.get(channel.channel_id)
+            reached = None if view is None else view.progress.caught_up_time
+            if reached is None or reached < until:
+                return False
+        return True
+
+    async def _report(self) -> dict[str, Any]:
+        assert self._worker is not None, "follow comes first"
+        status = self._worker.status
+        lags = [view.progress.lag(status.wall()) for view in status.channels.values()]
+        known = [lag for lag in lags if lag is not None]
+        return {
+            "channels": len(status.channels),
+            "error": status.error,
+            "heldBytes": self._followed.held,
+            "lagSeconds": round(max(known), 1) if known else None,
+        }
+
+    def _leave(self) -> None:
+        """Hand the channels back; what Spark has not committed is read again."""
+        if self._hand_over is not None and self._worker is not None:
+            self._hand_over.leave()
+            self._worker.drain()
+
+    async def _end(self) -> None:
+        self._ends = True
+        self._leave()
+        for task in self._tasks[1:]:
+            task.cancel()
+        for running in self._tasks[:1]:
+            await asyncio.wait((running,), timeout=DRAIN_SECONDS + 0.5)
+            if not running.done() and self._worker is not None:
+                self._worker.close()
+                await asyncio.wait((running,), timeout=0.5)
+        if self._client is not None:
+            await self._client.close()

@@ -1,0 +1,137 @@
+"""What lies between the tunnel and Spark: the pages of all channels, and the batch under way. Pure, for one thread at a
+time; the clock is a parameter.
+
+Theory of operation. Spark has at most one batch that is planned and not committed. Its calls, in their order:
+
+    next_batch(start)   `start` is the end of the last batch that Spark has committed. If it is the end of the batch
+                        under way, that batch is committed: its pages are confirmed, and checkpoints of the tunnel may
+                        follow. Then the pages that wait make the next batch
+    records_of(end)     the records of the batch under way, as often as it is planned
+
+Spark's own call `commit` comes one batch later, and never for the last one: a channel that ends would keep its children
+waiting until another one has records. So it is not used (docs/architecture.md 7).
+
+Example: the batch under way ends at offset B. `next_batch(A)` returns B again, because A is the end of the batch
+before: Spark has not committed B. `next_batch(B)` confirms the pages of B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+from ots_tunnel.errors import InvalidTransition
+from ots_tunnel.model import ChannelId, Token
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.spark.stream.batch_plan import plan_batch
+from ots_tunnel.spark.stream.channel_pages import ChannelPages, GivenPage
+from ots_tunnel.spark.stream.offsets import Offset
+
+
+class Ledger:
+    """Holds pages until Spark has committed them.
+
+    Args:
+        committed: the end of the last batch that Spark has committed.
+        clock: monotonic seconds.
+        stored_ends: finished channels of which the service has stored the end.
+    """
+
+    def __init__(
+        self, committed: Offset, clock: Callable[[], float], stored_ends: frozenset[ChannelId] = frozenset()
+    ) -> None:
+        self._committed = committed
+        self._under_way: Offset | None = None
+        self._clock = clock
+        self._arrivals = count(1)
+        self._stored_ends = set(stored_ends)
+        self._channels = {
+            channel_id: ChannelPages(channel_id, found.position, clock())
+            for channel_id, found in committed.channels.items()
+        }
+
+    def __repr__(self) -> str:
+        return f"Ledger({len(self._channels)} channels, {self.size_bytes} bytes)"
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the records that are held."""
+        return sum(pages.size_bytes for pages in self._channels.values())
+
+    def begin(self, channel_id: ChannelId, start: Token) -> None:
+        """A channel is opened at a checkpoint.
+
+        Raises:
+            SinkRejected: the checkpoint is not one of this query.
+        """
+        if channel_id not in self._channels:
+            self._channels[channel_id] = ChannelPages(channel_id, None, self._clock())
+        self._channels[channel_id].begin(start)
+
+    def take(self, channel_id: ChannelId, page: GivenPage) -> bool:
+        """Hold a page; False for one that is confirmed at once.
+
+        Raises:
+            CodecError: a record is malformed. SinkRejected: the records are not in order.
+        """
+        return self._channels[channel_id].take(page, next(self._arrivals))
+
+    def abandon(self, channel_id: ChannelId) -> None:
+        """A channel is closed before its pages were committed."""
+        if channel_id in self._channels:
+            self._channels[channel_id].abandon()
+
+    def stored(self, channel_id: ChannelId, number: int) -> None:
+        """The service has stored a checkpoint behind a page."""
+        pages = self._channels.get(channel_id)
+        if pages is None:
+            return
+        pages.stored(number)
+        if pages.is_over:
+            self._stored_ends.add(channel_id)
+            del self._channels[channel_id]
+
+    def is_empty(self, channel_id: ChannelId) -> bool:
+        """Whether nothing of a channel is held."""
+        return channel_id not in self._channels or self._channels[channel_id].is_empty
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether there is something for a batch."""
+        now = self._clock()
+        return any(pages.waiting(now, next(self._arrivals)) for pages in self._channels.values())
+
+    def next_batch(self, start: Offset, limit_bytes: int) -> Offset:
+        """The end of the next batch; `start` itself where nothing waits.
+
+        Args:
+            start: see the module.
+            limit_bytes: of the records of the batch.
+
+        Raises:
+            InvalidTransition: `start` is neither the last batch nor the one before it.
+        """
+        if self._under_way is not None and start == self._under_way:
+            self._committed, self._under_way = start, None
+            for pages in self._channels.values():
+                pages.committed()
+        elif start != self._committed:
+            raise InvalidTransition("a batch under way", "an offset that is not of this query's last batches")
+        if self._under_way is not None:
+            return self._under_way
+        now = self._clock()
+        waiting = {channel_id: pages.waiting(now, next(self._arrivals)) for channel_id, pages in self._channels.items()}
+        plan = plan_batch(start, waiting, limit_bytes, frozenset(self._stored_ends))
+        if plan is None:
+            return start
+        for channel_id, taken in plan.pages.items():
+            self._channels[channel_id].planned(taken, plan.offset.channels[channel_id].position, now)
+        self._stored_ends &= plan.offset.channels.keys()
+        self._under_way = plan.offset
+        return plan.offset
+
+    def records_of(self, end: Offset) -> dict[ChannelId, list[Record]] | None:
+        """The records of the batch under way by their channels; None if `end` is not its end."""
+        if self._under_way != end:
+            return None
+        return {channel_id: self._channels[channel_id].in_batch() for channel_id in end.spans}

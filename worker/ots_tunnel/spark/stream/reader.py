@@ -1,0 +1,161 @@
+"""The stream as Spark calls it: offsets and batches in a process beside the driver, rows in tasks.
+
+Theory of operation. Spark makes this object in three kinds of processes, and it shares nothing between them:
+
+    the planner     one process per query, beside the driver: offsets, partitions; it alone follows the tunnel
+    the pickler     pickles the object for the tasks, before any offset is known; so the constructor makes no call
+    tasks           `read`, which needs nothing but its partition: the records ride in it, and no task calls the service
+
+Order of calls: `initialOffset`, then `latestOffset` and `partitions` by turns. After a restart with a batch that is
+logged and not committed, `partitions` of this batch comes first: it is read again before anything else. `latestOffset`
+is given the end of the last batch, which proves that Spark has committed it; `commit` comes one batch later, and is not
+used (`ledger`).
+
+The planner ends by SIGTERM when the query is stopped, and `stop` is not called then; so it has a handler.
+
+An error leaves each method with the lines of this module alone (`with_traceback(None)`), as in `source`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+
+from ots_tunnel.errors import TunnelError
+from ots_tunnel.model import ChannelId
+from ots_tunnel.spark.stream.follower import Follower
+from ots_tunnel.spark.stream.offset_json import offset_from_json, offset_to_json
+from ots_tunnel.spark.stream.offsets import Offset
+from ots_tunnel.spark.stream.options import StreamOptions
+from ots_tunnel.spark.stream.packing import PackedRecords
+from ots_tunnel.spark.stream.rows import StreamRows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Seconds that a call waits for records. Without a trigger Spark calls again after 10 ms.
+WAIT_SECONDS: Final = 0.3
+#: `availableNow`: seconds between two looks at the tunnel, and for which there may be neither a batch nor an end.
+LOOK_SECONDS: Final = 1.0
+PATIENCE_SECONDS: Final = 600.0
+
+
+class SpanPartition(InputPartition):  # type: ignore[misc]  # pyspark has no types we follow
+    """The records of one channel in a batch, pickled to a task."""
+
+    def __init__(self, channel_id: ChannelId, packed: PackedRecords) -> None:
+        super().__init__(channel_id)
+        self.packed = packed
+
+
+class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]  # as above
+    """Follows a tunnel; see the module for its processes."""
+
+    def __init__(self, options: StreamOptions, rows: StreamRows) -> None:
+        self._options = options
+        self._rows = rows
+        self._follower: Follower | None = None
+        self._initial: Offset | None = None
+        self._until: float | None = None
+
+    def initialOffset(self) -> dict[str, Any]:
+        """The offset of a query without a checkpoint: it knows no channel."""
+        try:
+            if self._initial is None:
+                self._initial = Offset(self._following().open().tunnel.tunnel_id, uuid.uuid4().hex)
+            return offset_to_json(self._initial)
+        except TunnelError as error:
+            raise error.with_traceback(None) from None
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """The option; Spark enforces nothing."""
+        return ReadMaxBytes(self._options.batch_bytes)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """What was written before now is available; by the service's clock."""
+        try:
+            self._until = self._following().open().service_time or time.time()
+        except TunnelError as error:
+            raise error.with_traceback(None) from None
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """The end of the next batch, or `start` itself where there is none."""
+        try:
+            begin = offset_from_json(start)
+            follower = self._following()
+            if not follower.is_following:
+                follower.follow(begin)
+            end = self._next_batch(follower, begin)
+            return start if end == begin else offset_to_json(end)
+        except TunnelError as error:
+            raise error.with_traceback(None) from None
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """Channels, lag and bytes that are held, for the progress of the query."""
+        return None if self._follower is None else self._follower.report()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """One partition for each channel with records in the batch."""
+        try:
+            found = self._following().records_of(offset_from_json(end))
+            for records in found.values():
+                self._rows.check(records)
+            return [SpanPartition(name, PackedRecords.of(records)) for name, records in found.items() if records]
+        except TunnelError as error:
+            raise error.with_traceback(None) from None
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Arrow batches of one partition; runs on an executor."""
+        if not isinstance(partition, SpanPartition):
+            return
+        try:
+            yield from self._rows.batches(partition.packed.records(), ChannelId(partition.value))
+        except TunnelError as error:
+            raise error.with_traceback(None) from None
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing: see the module."""
+
+    def stop(self) -> None:
+        """Hand the channels back."""
+        if self._follower is not None:
+            self._follower.stop()
+
+    def _following(self) -> Follower:
+        if self._follower is None:
+            self._follower = Follower(self._options)
+            self._end_with_sigterm()
+        return self._follower
+
+    def _next_batch(self, follower: Follower, begin: Offset) -> Offset:
+        limit = self._options.batch_bytes
+        end = follower.next_batch(begin, limit)
+        if self._until is None:
+            return follower.next_batch(begin, limit) if end == begin and follower.wait(WAIT_SECONDS) else end
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while end == begin and not follower.is_caught_up(self._until):
+            if time.monotonic() > deadline:
+                raise TunnelError(f"tunnel {self._options.tunnel!r}: no channel moved for {PATIENCE_SECONDS:.0f} s")
+            follower.wait(LOOK_SECONDS)
+            end = follower.next_batch(begin, limit)
+        return end
+
+    def _end_with_sigterm(self) -> None:
+        """Hand the channels back at SIGTERM, in the planner alone: elsewhere the signal belongs to the program."""
+        program = getattr(sys.modules["__main__"], "__spec__", None)
+        if program is None or not str(program.name).startswith("pyspark."):
+            return
+
+        def end(number: int, frame: object) -> None:
+            self.stop()
+            os._exit(0)  # Spark has closed the connection: its own way out would only print that
+
+        signal.signal(signal.SIGTERM, end)

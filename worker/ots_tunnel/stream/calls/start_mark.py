@@ -1,0 +1,72 @@
+"""The start of reading, while the first leases of a stream are created.
+
+Theory of operation. Where reading is to begin at a time, every lease of the stream's first sync gets an iterator of
+that time. Each is a call of its own, so a sync may be cut off in between, and other workers begin meanwhile: they find
+some leases, and cannot tell a shard of then from one that has come later, which is read from its oldest record.
+
+So the time is written first, into a row beside the leases, and removed when every shard has one. A worker that creates
+leases asks for it. The type of the row's key is another one than that of leases, so no worker takes it for one, those
+of the vendor's Java library included.
+
+Example. Of two shards the first one has its lease when the worker is killed. The next one, which starts a day later,
+finds a lease and the mark: the second shard begins at the time of the mark, not a day later, and not years before.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ots_tunnel.errors import CodecError
+from ots_tunnel.model import PrimaryKey
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_primary_key, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.stream.calls.lease_table import LeaseTable
+from ots_tunnel.stream.lease.row import KEY_NAMES
+
+#: Second and third part of the row's key.
+_TYPE: Final = "OtsTunnelStart"
+_START: Final = "StartMicroseconds"
+_NOTHING: Final = pb.ReturnContent(return_type=pb.RT_NONE)
+
+
+async def set_start(table: LeaseTable, stream_id: str, start_us: int) -> None:
+    """Write the start, Unix microseconds, before the first lease."""
+    row = encode_row(_key(stream_id), [Column(_START, start_us)])
+    condition = pb.Condition(row_existence=pb.IGNORE)
+    await table.call(
+        "PutRow", pb.PutRowRequest(table_name=table.name, row=row, condition=condition, return_content=_NOTHING)
+    )
+
+
+async def unfinished_start(table: LeaseTable, stream_id: str) -> int | None:
+    """The start of leases that are being created, Unix microseconds; None where all are.
+
+    Raises:
+        CodecError: the row holds something else.
+    """
+    key = encode_primary_key(_key(stream_id))
+    answer = await table.call("GetRow", pb.GetRowRequest(table_name=table.name, primary_key=key, max_versions=1))
+    if not answer.row:
+        return None
+    found = next((column.value for column in decode_row(answer.row).columns if column.name == _START), None)
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise CodecError(f"{_START} of stream {stream_id!r}: found {type(found).__name__}, allowed is an integer")
+    return found
+
+
+async def clear_start(table: LeaseTable, stream_id: str) -> None:
+    """Every shard has a lease."""
+    await table.call(
+        "DeleteRow",
+        pb.DeleteRowRequest(
+            table_name=table.name,
+            primary_key=encode_row(_key(stream_id), delete=True),
+            condition=pb.Condition(row_existence=pb.IGNORE),
+            return_content=_NOTHING,
+        ),
+    )
+
+
+def _key(stream_id: str) -> PrimaryKey:
+    return tuple(zip(KEY_NAMES, (stream_id, _TYPE, _TYPE), strict=True))

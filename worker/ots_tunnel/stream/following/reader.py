@@ -1,0 +1,110 @@
+"""Reads the pages of one shard, and notices what was trimmed before it was read.
+
+Theory of operation. A position is TRIM_HORIZON, the oldest record that the stream keeps, or an iterator. An iterator
+whose records are past the retention is refused, and then changes may be missing between what was read before and the
+oldest record that is kept. That is a possible gap: reported, and the reading goes on at the oldest record unless gaps
+are errors. How far the shard was read before is known from the pages of this reader; where it has read none, nothing is
+known, and the gap begins with the stream itself.
+
+A shard that the stream has dropped as a whole has no oldest record. Then the call fails until the sync of the shards
+deletes the lease.
+
+Example. A worker starts after a week. The checkpoint of s1 is refused; the oldest record of s1 was committed on Monday.
+Changes from the stream's creation to Monday may be missing, and reading goes on with that record.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ots_tunnel.errors import TunnelExpired
+from ots_tunnel.protocol.page import reached_log_end
+from ots_tunnel.protocol.possible_gap import Gap, read_on
+from ots_tunnel.stream.calls.client import PAGE_RECORDS, StreamClient
+from ots_tunnel.stream.following.gaps import ShardGaps
+from ots_tunnel.stream.lease.lease import TRIM_HORIZON, Position
+from ots_tunnel.stream.shards import ShardId, ShardIterator, ShardPage, StreamInfo
+from ots_tunnel.transport import BeforeAnswer
+
+#: Tries to read a shard from its oldest record: that record may be trimmed between the two calls.
+TRIES = 3
+
+
+class ShardReader:
+    """The pages of one shard.
+
+    Args:
+        limit: most records of a page.
+        wall: Unix seconds, where an answer has no time.
+    """
+
+    def __init__(
+        self,
+        client: StreamClient,
+        stream: StreamInfo,
+        shard_id: ShardId,
+        gaps: ShardGaps,
+        *,
+        limit: int = PAGE_RECORDS,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._client = client
+        self._stream = stream
+        self._shard_id = shard_id
+        self._gaps = gaps
+        self._limit = limit
+        self._wall = wall
+        self._read_until: float | None = None
+
+    def __repr__(self) -> str:
+        return f"ShardReader({self._shard_id}, read until {self._read_until})"
+
+    async def read(self, position: Position, before_answer: BeforeAnswer | None = None) -> ShardPage:
+        """The page at a position.
+
+        Args:
+            before_answer: see `transport.Transport.send`.
+
+        Raises:
+            PossibleGap: changes may be missing before the page, and gaps are errors.
+            ObjectNotExist: the stream keeps nothing of the shard. TunnelError: see `StreamClient.read`.
+        """
+        if position in (TRIM_HORIZON, ""):
+            page = await self._read_oldest(before_answer)
+        else:
+            try:
+                page = await self._client.read(ShardIterator(position), limit=self._limit, before_answer=before_answer)
+            except TunnelExpired:
+                page = await self._read_oldest(before_answer)
+                first, _ = _commit_times(page)
+                start = self._stream.created_us / 1e6 if self._read_until is None else self._read_until
+                end = self._answered(page) if first is None else first
+                self._gaps.found(self._shard_id, Gap(min(start, end), end))
+        _, last = _commit_times(page)
+        reached_end = reached_log_end(page.may_more, len(page.records))
+        self._read_until = read_on(self._read_until, answered=self._answered(page), last=last, reached_end=reached_end)
+        return page
+
+    async def _read_oldest(self, before_answer: BeforeAnswer | None) -> ShardPage:
+        for _ in range(TRIES - 1):
+            try:
+                return await self._try_oldest(before_answer)
+            except TunnelExpired:
+                continue
+        return await self._try_oldest(before_answer)
+
+    async def _try_oldest(self, before_answer: BeforeAnswer | None) -> ShardPage:
+        iterator = await self._client.iterator(self._stream.stream_id, self._shard_id)
+        return await self._client.read(iterator, limit=self._limit, before_answer=before_answer)
+
+    def _answered(self, page: ShardPage) -> float:
+        return self._wall() if page.service_time is None else page.service_time
+
+
+def _commit_times(page: ShardPage) -> tuple[float | None, float | None]:
+    """Unix seconds at which the first and the last record of a page were committed; None without records."""
+    if not page.records:
+        return None, None
+    first, last = page.records[0].sequence, page.records[-1].sequence
+    return (None if first is None else first.timestamp_us / 1e6), (None if last is None else last.timestamp_us / 1e6)

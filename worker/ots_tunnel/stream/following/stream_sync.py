@@ -1,0 +1,155 @@
+"""Brings shards and leases together: at the start of a worker, and in rounds while it follows.
+
+A call that fails is reported, and made again: at the start after a pause, later in the next round. What no later call
+repairs ends the worker. These are a stream that was switched off, or switched off and on again, since its shards are
+other ones; and a gap, if gaps are errors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from ots_tunnel.errors import AuthFailed, ObjectNotExist, PossibleGap, StreamReplaced, TunnelError, WrongLeaseTable
+from ots_tunnel.protocol.possible_gap import Gap
+from ots_tunnel.stream.calls.client import StreamClient
+from ots_tunnel.stream.calls.former_streams import former_streams, is_marked, mark
+from ots_tunnel.stream.calls.lease_table import LeaseTable
+from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
+from ots_tunnel.stream.calls.passing import may_pass
+from ots_tunnel.stream.following.owner import Owner
+from ots_tunnel.stream.following.settings import FollowSettings
+from ots_tunnel.stream.holding.syncing import sync_shards
+from ots_tunnel.stream.holding.waiting import until_set
+from ots_tunnel.stream.lease.lease import Lease
+from ots_tunnel.stream.shards import ShardId, StreamInfo
+
+
+class StreamSync:
+    """The syncs of one worker.
+
+    Args:
+        source: name of the table whose changes are read.
+        end: called with an error that ends the worker.
+        wall: Unix seconds.
+    """
+
+    def __init__(
+        self,
+        client: StreamClient,
+        table: LeaseTable,
+        source: str,
+        owner: Owner,
+        settings: FollowSettings,
+        end: Callable[[TunnelError], None],
+        wall: Callable[[], float],
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._source = source
+        self._owner = owner
+        self._settings = settings
+        self._end = end
+        self._wall = wall
+        #: Set when the next sync is to come at once.
+        self.soon = asyncio.Event()
+        #: Shards of which records may be missing, and that were told.
+        self._told: set[ShardId] = set()
+
+    def __repr__(self) -> str:
+        return f"StreamSync({self._source}, {self._table.name})"
+
+    async def begin(self) -> StreamInfo:
+        """Find the stream, create the table of leases if there is none, and give every shard a lease.
+
+        Raises:
+            NoStream: the stream is switched off.
+            WrongLeaseTable: the table of leases is another kind of table, or one of its rows is no lease.
+            PossibleGap: the table had another stream before, which was followed, and gaps are errors.
+            TunnelError: a call cannot succeed later.
+        """
+        while True:
+            try:
+                stream = await self._client.stream_of(self._source)
+                await create_lease_table(self._table, ready_seconds=self._settings.ready_seconds)
+                unreadable = (await self._table.list(stream.stream_id)).unreadable
+                if not unreadable:
+                    await self._look_for_former(stream)
+                    await self._sync(stream)
+                    return stream
+            except TunnelError as error:
+                if not may_pass(error) or isinstance(error, AuthFailed):
+                    raise
+                self._owner.call_failed(error)
+            else:
+                raise WrongLeaseTable(f"table of leases {self._table.name!r}: {unreadable[0]}")
+            await asyncio.sleep(self._settings.retry.delay(0, random.random()))
+
+    async def run(self, stream: StreamInfo) -> None:
+        """Sync in rounds, without end."""
+        while True:
+            await until_set(self.soon, self._settings.sync_interval)
+            self.soon.clear()
+            try:
+                await self._sync(stream)
+            except ObjectNotExist as error:
+                self._owner.call_failed(error)
+                await self._try(self._check_stream(stream))
+            except TunnelError as error:
+                self._end_or_report(error)
+
+    async def _look_for_former(self, stream: StreamInfo) -> None:
+        """Report what may be missing between a stream that was followed before and this one, once."""
+        table = self._table
+        if await is_marked(table, stream.stream_id):
+            return
+        former = await former_streams(self._client, table, stream.stream_id, self._source)
+        if former:
+            end = stream.created_us / 1e6
+            gap = Gap(min(end, *(end if each.since is None else each.since for each in former)), end)
+            shards = {shard.shard_id: shard for shard in await self._client.shards(stream.stream_id)}
+            for shard in shards.values():
+                if not shard.parents & shards.keys():
+                    self._owner.gaps.found(shard.shard_id, gap)
+        await mark(table, stream.stream_id, self._source)
+
+    async def _sync(self, stream: StreamInfo) -> None:
+        await sync_shards(
+            self._client,
+            self._table,
+            stream.stream_id,
+            start_us=self._settings.start_us,
+            keep_unread=self._settings.stops_at_gaps,
+            tell_missing=lambda lease: self._tell_missing(stream, lease),
+        )
+
+    def _tell_missing(self, stream: StreamInfo, lease: Lease) -> None:
+        if lease.shard_id in self._told:
+            return
+        self._told.add(lease.shard_id)
+        # Nothing tells how far it was read.
+        gap = Gap(stream.created_us / 1e6, max(self._wall(), stream.created_us / 1e6))
+        try:
+            self._owner.gaps.found(lease.shard_id, gap)
+        except PossibleGap as error:
+            self._end(error)
+
+    async def _check_stream(self, stream: StreamInfo) -> None:
+        """Find out why the stream, or one of its shards, is gone; a dropped shard is no longer listed next time."""
+        found = await self._client.stream_of(self._source)
+        if found.stream_id != stream.stream_id:
+            raise StreamReplaced(self._source, stream.stream_id, found.stream_id)
+
+    async def _try(self, step: Coroutine[Any, Any, None]) -> None:
+        try:
+            await step
+        except TunnelError as error:
+            self._end_or_report(error)
+
+    def _end_or_report(self, error: TunnelError) -> None:
+        if may_pass(error):
+            self._owner.call_failed(error)
+        else:
+            self._end(error)
