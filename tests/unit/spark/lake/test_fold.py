@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ots_emulator.tables.keys import KeySchema
+from ots_emulator.tables.options import TableOptions
+from ots_emulator.tables.table import Table
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import Action, CellOp, PrimaryKey
+from ots_tunnel.model import Action, CellOp, KeyColumn, KeyType, PrimaryKey
+from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.protocol.plainbuffer.spans import scan_row
+from ots_tunnel.protocol.plainbuffer.tags import HEADER
 from ots_tunnel.spark.lake.fold import Cell, Row, after, fold
 from tests.support.lake.one_version_changes import Changes
 
@@ -18,37 +24,29 @@ Change = tuple[Action, tuple[Column, ...]]
 
 
 class OneVersionTable:
-    """A table that keeps the newest version of each column; written without `fold`."""
+    """The emulator's table, which keeps one version of each column."""
 
     def __init__(self) -> None:
-        self.rows: dict[PrimaryKey, dict[str, dict[int, object]]] = {}
+        columns = (KeyColumn("carrier", KeyType.STRING), KeyColumn("flight", KeyType.INTEGER))
+        self._table = Table("flights", KeySchema(columns), TableOptions(max_versions=1), now_us=0)
 
     def write(self, key: PrimaryKey, action: Action, cells: tuple[Column, ...]) -> None:
-        if action is not Action.UPDATE:
-            self.rows.pop(key, None)
-        if action is Action.DELETE:
-            return
-        columns = self.rows.setdefault(key, {})
-        for cell in cells:
-            versions = columns.setdefault(cell.name, {})
-            if cell.op is CellOp.PUT:
-                versions[cell.timestamp_ms or 0] = cell.value
-            elif cell.op is CellOp.DELETE_ONE_VERSION:
-                versions.pop(cell.timestamp_ms or 0, None)
-            else:
-                versions.clear()
-            for older in sorted(versions)[:-1]:
-                del versions[older]
+        sent = encode_row(key, cells, delete=action is Action.DELETE)
+        place, span = self._table.schema.bound(key), scan_row(sent)
+        match action:
+            case Action.PUT:
+                self._table.put(place, sent, span, now_us=0)
+            case Action.UPDATE:
+                self._table.update(place, span, now_us=0)
+            case Action.DELETE:
+                self._table.delete(place, span, now_us=0)
 
     def row(self, key: PrimaryKey) -> Row:
-        columns = self.rows.get(key)
-        if columns is None:
+        image = self._table.get(self._table.schema.bound(key), now_ms=0)
+        if image is None:
             return None
-        return {
-            name: Cell(value, version)  # type: ignore[arg-type]  # what was put
-            for name, versions in columns.items()
-            for version, value in versions.items()
-        }
+        cells = decode_row(HEADER + image).columns
+        return {cell.name: Cell(cell.value, cell.timestamp_ms) for cell in cells}  # type: ignore[arg-type]  # it was put
 
 
 def test_an_older_version_changes_nothing_and_one_version_is_deleted_where_it_is_the_present_one() -> None:
@@ -68,9 +66,20 @@ def test_of_two_puts_of_one_version_the_later_counts() -> None:
     assert fold(None, [(Action.PUT, [Column("a", 1, 5)]), (Action.UPDATE, [Column("a", 2, 5)])]) == {"a": Cell(2, 5)}
 
 
-def test_an_update_makes_a_row_and_one_without_values_is_no_missing_row() -> None:
-    assert after(None, Action.UPDATE, [Column("a", None, None, CellOp.DELETE_ALL_VERSIONS)]) == {}
+def test_a_row_that_loses_its_last_value_stays() -> None:
+    drop = Column("a", None, None, CellOp.DELETE_ALL_VERSIONS)
+    assert after({"a": Cell(1, 10)}, Action.UPDATE, [drop]) == {}
+    assert after(None, Action.UPDATE, [Column("a", 1, 10), drop]) == {}
     assert after(None, Action.PUT, []) == {}
+
+
+def test_an_update_that_only_deletes_makes_no_row() -> None:
+    for drop in (
+        Column("a", None, None, CellOp.DELETE_ALL_VERSIONS),
+        Column("a", None, 10, CellOp.DELETE_ONE_VERSION),
+    ):
+        assert after(None, Action.UPDATE, [drop]) is None
+        assert after({}, Action.UPDATE, [drop]) == {}
 
 
 @pytest.mark.parametrize("cell", [Column("a", 1, 5, CellOp.INCREMENT), Column("a", 1, None), Column("a", None, 5)])

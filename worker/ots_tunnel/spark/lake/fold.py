@@ -10,6 +10,9 @@ in the domain of docs/architecture.md, "equal tables".
 
 Example: the row has a=1 with version 10. An update puts a=2 with version 8 and b=3 with version 11: a stays, b is 3.
 An update deletes version 10 of a: the row has b alone. A put of the row with c=4 leaves c alone.
+
+Whether there is a row is as in a table, too: one that loses its last value stays, and an update of a missing row makes
+one unless it only deletes (docs/data-plane.md 2.5).
 """
 
 from __future__ import annotations
@@ -55,6 +58,8 @@ def after(row: Row, action: Action, cells: Sequence[Column]) -> Row:
     found = dict(row) if row is not None and action is Action.UPDATE else {}
     for cell in cells:
         _apply(found, cell)
+    if row is None and action is Action.UPDATE and all(cell.op is not CellOp.PUT for cell in cells):
+        return None
     return found
 
 
