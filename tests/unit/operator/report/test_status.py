@@ -307,6 +307,23 @@ def test_one_channel_that_is_known_to_run_out_of_retention_is_enough() -> None:
     assert "retentionUsedPercent" not in status_of(found)["lag"]
 
 
+@pytest.mark.parametrize("replicas", [0, 1])
+def test_nothing_behind_the_end_time_of_a_completed_object_is_at_risk(replicas: int) -> None:
+    """No worker runs, and the consume points stand still before the end, while the stream goes on and drops records."""
+    end = NOW - 3 * 86_400
+    window = {"startFrom": "Earliest", "endTime": timestamp(end)}
+    done = recorded(conditions=[{"type": "Completed", "status": "True"}])
+    read = description(channel("c1", client="", consumed=end), kind=TunnelType.Stream)
+    of = resource(done, replicas=replicas, source__tunnel__type="Stream", source__tunnel__stream=window)
+    table = Table(SCHEMA, stream_retention_seconds=86_400)
+
+    found = status_of(world(of, tunnel=Tunnel(read), pods=(), source=table, children=deployment(0)))
+
+    assert condition(found, "Degraded") == ("False", "AsExpected")
+    assert condition(found, "Completed")[0] == "True"
+    assert "lag" not in found
+
+
 def test_what_is_late_because_nothing_is_consumed_says_so() -> None:
     behind = Tunnel(description(channel("c1", ChannelStatus.CLOSE, client="", consumed=NOW - 10_000)))
     paused, empty = (
