@@ -11,8 +11,11 @@ import pytest
 
 from ots_tunnel.client.caller import ServiceCaller
 from ots_tunnel.credentials import static_credentials
+from ots_tunnel.model import KeyColumn, KeyType
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
+from ots_tunnel.stream.lease.row import KEY_NAMES
+from ots_tunnel.tables import TableSchema
 from ots_tunnel.transport.aio import AioTransport
 from tests.operator.scenes.loopback_node import LoopbackNode
 from tests.operator.scenes.operator_scene import KEYS, OperatorScene, running_scene
@@ -33,7 +36,10 @@ def switch_stream(scene: OperatorScene, *, on: bool) -> None:
     request.stream_spec.enable_stream = on
     if on:
         request.stream_spec.expiration_time = 24
+    update_table(scene, request)
 
+
+def update_table(scene: OperatorScene, request: pb.UpdateTableRequest) -> None:
     async def call() -> None:
         caller = ServiceCaller(AioTransport(scene.service.endpoint), "demo", static_credentials(KEYS))
         try:
@@ -91,6 +97,24 @@ def test_from_a_stream_that_is_off_to_ready_and_to_one_that_was_replaced(api_ser
         switch_stream(scene, on=True)
         scene.until(lambda: scene.condition("Stalled").get("reason") == "StreamReplaced", "another stream has come")
         assert replicas(scene) == 0
+
+
+def test_a_time_to_live_of_the_leases_is_found_before_a_worker_starts(api_server: ApiServer, tmp_path: Path) -> None:
+    with running_scene(api_server.kubeconfig, "stream-expiry", tmp_path) as scene:
+        switch_stream(scene, on=True)
+        keys = tuple(KeyColumn(name, KeyType.STRING) for name in KEY_NAMES)
+        scene.admin.create(TableSchema(LEASES, keys, ttl_seconds=86_400))
+        scene.create(**OBJECT)
+        scene.operator.start()
+        scene.until(lambda: scene.condition("Stalled").get("reason") == "LeaseTableUnusable", "the setting is found")
+        assert "found 86400 s, allowed is -1" in scene.condition("TunnelReady")["message"]
+        assert replicas(scene) is None
+
+        request = pb.UpdateTableRequest(table_name=LEASES)
+        request.table_options.time_to_live = -1
+        update_table(scene, request)
+        scene.until(lambda: bool(scene.kube.list("Pod", scene.namespace)), "workers start")
+        scene.until(lambda: scene.condition("Stalled")["status"] == "False", "nothing is in the way any more")
 
 
 def test_a_deletion_keeps_the_leases_and_the_next_object_resumes(api_server: ApiServer, tmp_path: Path) -> None:

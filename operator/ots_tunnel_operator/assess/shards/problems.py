@@ -2,7 +2,9 @@
 
     stream off                          nothing can be read; the workers are stopped
     another stream has come             what was not read of the former one is lost; the workers are stopped
-    the table is none for leases        its key or its settings differ; the workers are stopped
+    the table is none for leases        its key differs; the workers are stopped
+    a setting of the table              a time to live, or no updates: no worker starts; those that run are left alone,
+                                        because leases that are renewed do not expire
     rows of the table are no leases     they are left out; the workers run
     an elder object shares the leases   both would get a part of the changes; the workers are stopped
 
@@ -62,8 +64,18 @@ def _apply_again(world: World) -> str:
 
 
 def find_faulty_leases(world: World) -> Problem | None:
-    """Rows of the table of leases that are none; None without any."""
-    if not isinstance(world.tunnel, Tunnel) or not world.tunnel.faults:
+    """A setting of the table of leases with which no worker starts, or rows that are no leases; None without any."""
+    if not isinstance(world.tunnel, Tunnel):
+        return None
+    if world.tunnel.unfit:
+        field = world.resource.spec.source.field
+        return Problem(
+            Reason.LEASE_TABLE_UNUSABLE,
+            f"{field}: a setting of the table does not fit ({shortened(world.tunnel.unfit)}), and no worker starts: "
+            f"correct it in the service's console or by its SDK",
+            _AFFECTED,
+        )
+    if not world.tunnel.faults:
         return None
     return lease_table_unusable(world.resource, world.tunnel.faults[0])
 

@@ -146,10 +146,10 @@ def _stream_replaced(ott: Ott) -> list[Step]:
 
 
 def _lease_table(ott: Ott) -> list[Step]:
-    """Rows that are no leases, or a table that cannot have any: its name cannot be changed."""
+    """Rows that are no leases, a wrong setting, or a table that cannot have any: its name cannot be changed."""
     text = (
-        "See what is wrong. Of rows that are no leases find out which program writes them, let it use another table, "
-        "and remove them once nothing needs them:"
+        "See what is wrong. Correct a setting of the table in the service's console or by its SDK. Of rows that are no "
+        "leases find out which program writes them, let it use another table, and remove them once nothing needs them:"
     )
     over = _start_over(ott, "Where the table belongs to something else, leave it alone and s")
     return [Step(text, (commands.leases(ott),)), over]
