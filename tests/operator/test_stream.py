@@ -141,6 +141,38 @@ def test_a_deletion_keeps_the_leases_and_the_next_object_resumes(api_server: Api
         assert not scene.is_true("Stalled")
 
 
+@pytest.mark.lasts(150)
+@pytest.mark.timeout(600)
+def test_an_object_without_load_sleeps_and_wakes_by_a_change(api_server: ApiServer, tmp_path: Path) -> None:
+    sleepy = {
+        "mode": "Auto",
+        "minReplicas": 0,
+        "scaleToZero": {"enabled": True, "idleSeconds": 60, "peekIntervalSeconds": 30},
+    }
+    with running_scene(api_server.kubeconfig, "stream-sleep", tmp_path) as scene:
+        switch_stream(scene, on=True)
+        scene.put("flights", ["first"], 1)
+        scene.create(**OBJECT, autoscaling=sleepy, replicas=1)
+        scene.operator.start()
+        scene.until(lambda: bool(scene.kube.list("Pod", scene.namespace)), "the Deployment has its pod")
+        with LoopbackNode(scene, tmp_path) as node:
+            node.run()
+            scene.until(lambda: rows_of(scene).get("flights_copy") == 1, "the change is copied")
+            scene.until(lambda: scene.condition("Ready").get("reason") == "Asleep", "it sleeps", seconds=300)
+            scene.until(lambda: not scene.kube.list("Pod", scene.namespace), "no pod is left")
+        assert replicas(scene) == 0
+        assert scene.is_true("Ready")
+        assert "lag" not in scene.status()
+
+        scene.put("flights", ["second"], 1)
+        scene.until(lambda: bool(scene.kube.list("Pod", scene.namespace)), "the change wakes it")
+        assert scene.status()["autoscaling"]["lastDecision"]["reason"] == "Woken"
+        with LoopbackNode(scene, tmp_path) as node:
+            node.run()
+            scene.until(lambda: rows_of(scene)["flights_copy"] == 2, "the change is copied", seconds=120)
+            scene.until(lambda: scene.condition("Ready").get("reason") == "Consuming", "it is awake", seconds=120)
+
+
 def test_an_end_time_completes_the_object(api_server: ApiServer, tmp_path: Path) -> None:
     with (
         running_scene(api_server.kubeconfig, "stream-end", tmp_path) as scene,
