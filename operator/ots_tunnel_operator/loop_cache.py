@@ -131,6 +131,8 @@ class LoopCache:
     """Table of leases, and id of the stream, that the sightings and peeks of an object without a tunnel are about."""
     sightings: Sightings = field(default_factory=dict)
     """Its leases as last listed, and since when their counters stand still, by the clock of the event loop."""
+    leases_fit: float | None = None
+    """Time of the last description of that table, by the clock of the event loop; None where it did not fit."""
     scaling: History | None = None
     """What the autoscaler remembers; None before the first look."""
     calm: tuple[object, float] | None = None

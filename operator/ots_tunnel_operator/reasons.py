@@ -59,7 +59,10 @@ class Reason(enum.StrEnum):
     NO_STREAM = "NoStream", "The stream of the source table is switched off, so that there is nothing to read."
     STREAM_REPLACED = "StreamReplaced", "The stream was switched off and on again; changes of in between are lost."
     LEASE_TABLE_IN_USE = "LeaseTableInUse", "An elder object shares the shards of the table by the same leases."
-    LEASE_TABLE_UNUSABLE = "LeaseTableUnusable", "Something else uses the table that is named for leases."
+    LEASE_TABLE_UNUSABLE = (
+        "LeaseTableUnusable",
+        "Something else uses the table that is named for leases, or a setting of it does not fit.",
+    )
     POSSIBLE_GAP = "PossibleGap", "Changes may be missing, because they were not read within the stream's retention."
     SINK_REJECTED = (
         "SinkRejected",

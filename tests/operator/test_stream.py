@@ -11,8 +11,11 @@ import pytest
 
 from ots_tunnel.client.caller import ServiceCaller
 from ots_tunnel.credentials import static_credentials
+from ots_tunnel.model import KeyColumn, KeyType
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
+from ots_tunnel.stream.lease.row import KEY_NAMES
+from ots_tunnel.tables import TableSchema
 from ots_tunnel.transport.aio import AioTransport
 from tests.operator.scenes.loopback_node import LoopbackNode
 from tests.operator.scenes.operator_scene import KEYS, OperatorScene, running_scene
@@ -33,7 +36,10 @@ def switch_stream(scene: OperatorScene, *, on: bool) -> None:
     request.stream_spec.enable_stream = on
     if on:
         request.stream_spec.expiration_time = 24
+    update_table(scene, request)
 
+
+def update_table(scene: OperatorScene, request: pb.UpdateTableRequest) -> None:
     async def call() -> None:
         caller = ServiceCaller(AioTransport(scene.service.endpoint), "demo", static_credentials(KEYS))
         try:
@@ -93,6 +99,24 @@ def test_from_a_stream_that_is_off_to_ready_and_to_one_that_was_replaced(api_ser
         assert replicas(scene) == 0
 
 
+def test_a_time_to_live_of_the_leases_is_found_before_a_worker_starts(api_server: ApiServer, tmp_path: Path) -> None:
+    with running_scene(api_server.kubeconfig, "stream-expiry", tmp_path) as scene:
+        switch_stream(scene, on=True)
+        keys = tuple(KeyColumn(name, KeyType.STRING) for name in KEY_NAMES)
+        scene.admin.create(TableSchema(LEASES, keys, ttl_seconds=86_400))
+        scene.create(**OBJECT)
+        scene.operator.start()
+        scene.until(lambda: scene.condition("Stalled").get("reason") == "LeaseTableUnusable", "the setting is found")
+        assert "found 86400 s, allowed is -1" in scene.condition("TunnelReady")["message"]
+        assert replicas(scene) is None
+
+        request = pb.UpdateTableRequest(table_name=LEASES)
+        request.table_options.time_to_live = -1
+        update_table(scene, request)
+        scene.until(lambda: bool(scene.kube.list("Pod", scene.namespace)), "workers start")
+        scene.until(lambda: scene.condition("Stalled")["status"] == "False", "nothing is in the way any more")
+
+
 def test_a_deletion_keeps_the_leases_and_the_next_object_resumes(api_server: ApiServer, tmp_path: Path) -> None:
     with (
         running_scene(api_server.kubeconfig, "stream-deletion", tmp_path) as scene,
@@ -115,6 +139,38 @@ def test_a_deletion_keeps_the_leases_and_the_next_object_resumes(api_server: Api
         scene.create(**OBJECT)
         scene.until(lambda: bool(scene.status().get("tunnel", {}).get("id")), "the stream is recorded again")
         assert not scene.is_true("Stalled")
+
+
+@pytest.mark.lasts(150)
+@pytest.mark.timeout(600)
+def test_an_object_without_load_sleeps_and_wakes_by_a_change(api_server: ApiServer, tmp_path: Path) -> None:
+    sleepy = {
+        "mode": "Auto",
+        "minReplicas": 0,
+        "scaleToZero": {"enabled": True, "idleSeconds": 60, "peekIntervalSeconds": 30},
+    }
+    with running_scene(api_server.kubeconfig, "stream-sleep", tmp_path) as scene:
+        switch_stream(scene, on=True)
+        scene.put("flights", ["first"], 1)
+        scene.create(**OBJECT, autoscaling=sleepy, replicas=1)
+        scene.operator.start()
+        scene.until(lambda: bool(scene.kube.list("Pod", scene.namespace)), "the Deployment has its pod")
+        with LoopbackNode(scene, tmp_path) as node:
+            node.run()
+            scene.until(lambda: rows_of(scene).get("flights_copy") == 1, "the change is copied")
+            scene.until(lambda: scene.condition("Ready").get("reason") == "Asleep", "it sleeps", seconds=300)
+            scene.until(lambda: not scene.kube.list("Pod", scene.namespace), "no pod is left")
+        assert replicas(scene) == 0
+        assert scene.is_true("Ready")
+        assert "lag" not in scene.status()
+
+        scene.put("flights", ["second"], 1)
+        scene.until(lambda: bool(scene.kube.list("Pod", scene.namespace)), "the change wakes it")
+        assert scene.status()["autoscaling"]["lastDecision"]["reason"] == "Woken"
+        with LoopbackNode(scene, tmp_path) as node:
+            node.run()
+            scene.until(lambda: rows_of(scene)["flights_copy"] == 2, "the change is copied", seconds=120)
+            scene.until(lambda: scene.condition("Ready").get("reason") == "Consuming", "it is awake", seconds=120)
 
 
 def test_an_end_time_completes_the_object(api_server: ApiServer, tmp_path: Path) -> None:

@@ -254,6 +254,11 @@ class Source(ApiModel):
         return None if self.tunnel is None else self.tunnel.stream
 
     @property
+    def whole(self) -> str:
+        """What messages call that which is read: the tunnel, or the stream without one."""
+        return "tunnel" if self.stream is None else "stream"
+
+    @property
     def part(self) -> str:
         """What messages call a part of the source that one worker reads at a time."""
         return "channel" if self.stream is None else "shard"

@@ -100,6 +100,10 @@ def was_completed(world: World) -> bool:
     return any(item.get("type") == "Completed" and item.get("status") == "True" for item in conditions)
 
 
+#: What messages say of a source that is gone after it was read to its end.
+NOTHING_LOST = "everything was delivered before, so nothing is lost, and nothing is to be done"
+
+
 def end_time(world: World) -> float:
     """The end time, seconds since 1970; infinite without one."""
     end = world.resource.spec.source.end_time

@@ -13,11 +13,8 @@ from ots_tunnel_operator.world.world import World
 
 #: States of a channel that a client has.
 HOLDING = (ChannelStatus.OPEN, ChannelStatus.CLOSING)
-#: What to know about a client without a pod, for messages.
-GONE = (
-    "its node may be lost, and its process run on; the service frees the channels once the client has been silent for "
-    "workers.heartbeatTimeoutSeconds"
-)
+#: The node of a client without a pod, for messages.
+_NODE = "its node may be lost, and its process run on"
 
 
 def draining(world: World, snapshot: Snapshot) -> str:
@@ -32,7 +29,8 @@ def draining(world: World, snapshot: Snapshot) -> str:
     elif is_deployed(world):
         found.append("the workers' Deployment is not at 0 yet")
     elif client := client_without_pod(world):
-        found.append(f"client {client!r} holds channels although its pod is gone: {GONE}")
+        part = world.resource.spec.source.part
+        found.append(f"client {client!r} holds {part}s although its pod is gone: {gone(world)}")
     application = snapshot.application
     runs = application is not None and not (application.state.terminal or application.state is AppState.SUSPENDED)
     if (runs and snapshot.state is not SnapshotState.OPERATOR_MISSING) or any(
@@ -40,6 +38,15 @@ def draining(world: World, snapshot: Snapshot) -> str:
     ):
         found.append("the snapshot's SparkApplication is stopping")
     return " and ".join(found)
+
+
+def gone(world: World) -> str:
+    """What to know about a client without a pod, for messages."""
+    if world.resource.spec.source.stream is not None:
+        return f"{_NODE}; its leases count as expired once they stood still for workers.heartbeatTimeoutSeconds"
+    return (
+        f"{_NODE}; the service frees the channels once the client has been silent for workers.heartbeatTimeoutSeconds"
+    )
 
 
 def client_without_pod(world: World) -> str:

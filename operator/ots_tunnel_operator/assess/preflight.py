@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel.tables.compatibility import check_destination
 from ots_tunnel_operator.assess.adoption import find_adoption_problem, is_of_destination, spec_mismatch
+from ots_tunnel_operator.assess.completion import NOTHING_LOST, was_completed
 from ots_tunnel_operator.assess.creation import is_replaced, of_recorded
 from ots_tunnel_operator.assess.gaps import Gap, gap_problem
 from ots_tunnel_operator.assess.shards.problems import find_faulty_leases, find_lost_stream, leases_in_use
@@ -121,15 +122,17 @@ def _tunnel_gone(world: World) -> Problem | None:
         return None
     spec = world.resource.spec
     recorded = world.resource.recorded_tunnel.get("id")
-    field = spec.source.field
+    field, is_done = spec.source.field, was_completed(world)
     is_missing = isinstance(world.tunnel, Missing) or isinstance(world.source, Missing)
     if recorded and is_missing and world.resource.wire_type is not None:
         # the service deletes the tunnels of a table together with it
         why = f", and neither does table {spec.source.table!r}" if isinstance(world.source, Missing) else ""
+        then = "it is never created again silently, because changes would be lost: "
+        then += world.resource.start_over(Found.GONE)
         return Problem(
             Reason.TUNNEL_NOT_FOUND,
-            f"{field}: tunnel {recorded}, which this object used, no longer exists{why}; it is "
-            f"never created again silently, because changes would be lost: {world.resource.start_over(Found.GONE)}",
+            f"{field}: tunnel {recorded}, which this object used, no longer exists{why}; "
+            f"{NOTHING_LOST if is_done else then}",
             ("TunnelReady",),
         )
     if isinstance(world.tunnel, Failure) and world.tunnel.problem.reason is Reason.TUNNEL_EXPIRED:
@@ -138,21 +141,23 @@ def _tunnel_gone(world: World) -> Problem | None:
         return None
     info = world.tunnel.description.tunnel
     if is_replaced(world):
+        then = f"changes in between are lost: {world.resource.start_over(Found.ANOTHER)}"
         return Problem(
             Reason.TUNNEL_REPLACED,
-            f"{field}: the name belongs to tunnel {info.tunnel_id} now, this object used {recorded}; changes in "
-            f"between are lost: {world.resource.start_over(Found.ANOTHER)}",
+            f"{field}: the name belongs to tunnel {info.tunnel_id} now, this object used {recorded}; "
+            f"{NOTHING_LOST if is_done else then}",
             ("TunnelReady",),
         )
-    return tunnel_expired(world.resource) if info.expired else None
+    return tunnel_expired(world) if info.expired else None
 
 
-def tunnel_expired(resource: Resource) -> Problem:
+def tunnel_expired(world: World) -> Problem:
     """The problem of a tunnel that has expired."""
+    resource = world.resource
+    then = f"changes it had not delivered are lost: {resource.start_over()}"
     return Problem(
         Reason.TUNNEL_EXPIRED,
-        f"{resource.spec.source.field}: the tunnel has expired, changes it had not "
-        f"delivered are lost: {resource.start_over()}",
+        f"{resource.spec.source.field}: the tunnel has expired, {NOTHING_LOST if was_completed(world) else then}",
         ("TunnelReady",),
     )
 

@@ -51,7 +51,7 @@ def _same_since(world: World) -> float:
 
 def _moves(world: World) -> str:
     """What moves, in words without a figure; empty at rest."""
-    found = world.deployment
+    found, source = world.deployment, world.resource.spec.source
     status, spec = (found or {}).get("status") or {}, (found or {}).get("spec") or {}
     exists = int(status.get("replicas") or 0)
     if any(pod.deleting and pod.is_alive for pod in world.pods):
@@ -64,8 +64,8 @@ def _moves(world: World) -> str:
         if exists != int(spec.get("replicas", 1)):
             return "pods are being created or removed"
     if not isinstance(world.tunnel, Tunnel):
-        return "the tunnel could not be read"
-    return "channels are moving between workers" if _has_moving_channel(world, world.tunnel) else ""
+        return f"the {source.whole} could not be read"
+    return f"{source.part}s are moving between workers" if _has_moving_channel(world, world.tunnel) else ""
 
 
 def _has_moving_channel(world: World, tunnel: Tunnel) -> bool:

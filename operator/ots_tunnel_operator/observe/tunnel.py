@@ -170,7 +170,7 @@ def failed_look(error: Exception, world: World, cache: LoopCache) -> Failure:
         return Failure(instance_busy(place))
     cache.source.forget()
     if isinstance(error, TunnelExpired):
-        return Failure(tunnel_expired(world.resource))
+        return Failure(tunnel_expired(world))
     return Failure(service_problem(error, place))
 
 

@@ -8,7 +8,7 @@ the tunnel has moved is looked at once more when the last one has ended (`assess
 from __future__ import annotations
 
 from ots_tunnel_operator.assess.assessment import Assessment
-from ots_tunnel_operator.assess.draining import GONE, client_without_pod, is_deployed
+from ots_tunnel_operator.assess.draining import client_without_pod, gone, is_deployed
 from ots_tunnel_operator.assess.worker_pods.place import former_place
 from ots_tunnel_operator.plan.actions import Plan, Wait
 from ots_tunnel_operator.plan.stopping import scale_down
@@ -30,5 +30,5 @@ def empty_former_place(world: World, assessment: Assessment) -> Plan | None:
     if not before or not (alive or is_deployed(world) or client):
         return None
     left = f"the place of spec.sink.files.url changes when the workers of {before!r} have ended: {alive} pods are left"
-    left += f", and client {client!r}: {GONE}" if client else ""
+    left += f", and client {client!r}: {gone(world)}" if client else ""
     return Plan(scale_down(world, assessment), Wait(Reason.STARTING_WORKERS, left))

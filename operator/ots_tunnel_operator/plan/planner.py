@@ -60,7 +60,7 @@ from ots_tunnel_operator.assess.creation import (
     is_standing,
     withdrawal,
 )
-from ots_tunnel_operator.assess.draining import GONE, client_without_pod, draining, is_deployed
+from ots_tunnel_operator.assess.draining import client_without_pod, draining, gone, is_deployed
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
 from ots_tunnel_operator.plan.actions import EnsureDestination, Plan, RecordStatus, Wait
 from ots_tunnel_operator.plan.monitoring import monitoring
@@ -77,8 +77,16 @@ from ots_tunnel_operator.world.absence import Missing
 from ots_tunnel_operator.world.service import Table
 from ots_tunnel_operator.world.world import World
 
-#: Problems of a tunnel that no longer matter once it has delivered everything.
-TUNNEL_GONE = frozenset({Reason.TUNNEL_NOT_FOUND, Reason.TUNNEL_REPLACED, Reason.TUNNEL_EXPIRED})
+#: Problems of a tunnel, or of a stream without one, that no longer matter once it has delivered everything.
+TUNNEL_GONE = frozenset(
+    {
+        Reason.TUNNEL_NOT_FOUND,
+        Reason.TUNNEL_REPLACED,
+        Reason.TUNNEL_EXPIRED,
+        Reason.NO_STREAM,
+        Reason.STREAM_REPLACED,
+    }
+)
 
 #: Fields of status.destination that hold for one table only, not for another one of its name.
 OF_TABLE = ("createIntentTime", "createdByOperator", "ensuredTime", "createdTime")
@@ -145,8 +153,9 @@ def _with_problem(world: World, assessment: Assessment, settings: Settings, prob
 
 
 def _is_read_no_more(world: World, problem: Problem) -> bool:
-    """Whether what was read is gone: the tunnel, or the table where none is needed."""
-    is_table_gone = problem.reason is Reason.TABLE_NOT_FOUND and world.resource.wire_type is None
+    """Whether what was read is gone: tunnel or stream, or the table where no tunnel is needed."""
+    needs_tunnel = world.resource.wire_type is not None and world.resource.spec.source.stream is None
+    is_table_gone = problem.reason is Reason.TABLE_NOT_FOUND and not needs_tunnel
     return problem.reason in TUNNEL_GONE or is_table_gone
 
 
@@ -167,7 +176,7 @@ def _another_table(world: World, seen: Sight, assessment: Assessment) -> Plan | 
     client = client_without_pod(world)
     if is_deployed(world) or alive or client:
         left = f"{name} is used when the workers of the former one have ended: {alive} pods are left"
-        left += f", and client {client!r}: {GONE}" if client else ""
+        left += f", and client {client!r}: {gone(world)}" if client else ""
         return Plan(scale_down(world, assessment), Wait(Reason.CREATING_DESTINATION, left))
     if not is_anew:
         return None

@@ -76,7 +76,7 @@ def course(world: World, wanted: int) -> Course:
     is_calm = settling.calm_seconds >= spec.worker_settings.heartbeat_interval_seconds
     is_stuck = settling.stuck_seconds >= longest_seconds(spec)
     if not is_calm and not is_stuck:
-        return Course(asked, waits=settling.moves or "channels have to rest for a heartbeat")
+        return Course(asked, waits=settling.moves or f"{spec.source.part}s have to rest for a heartbeat")
     next_to_go = min(working, key=lambda pod: (pod.ready, _channels(world, pod) or 0, -pod.created, pod.name))
     marks = _marks(world, next_to_go)
     if marks:

@@ -33,5 +33,5 @@ def look(world: World) -> Sight | Wait:
     if not isinstance(destination, Table | Missing | None):
         return Wait(Reason.CREATING_DESTINATION, "the destination could not be read")
     if not isinstance(tunnel, Tunnel | Missing | None):
-        return Wait(Reason.CREATING_TUNNEL, "the tunnel could not be read")
+        return Wait(Reason.CREATING_TUNNEL, f"the {spec.source.whole} could not be read")
     return Sight(source, destination, tunnel)

@@ -136,7 +136,7 @@ def _ready(world: World, assessment: Assessment, plan: Plan, degraded: Condition
 def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> ConditionValue:
     """Ready, while workers run as wanted."""
     if not isinstance(world.tunnel, Tunnel):
-        return ConditionValue(None, Reason.UNKNOWN, "the tunnel could not be read")
+        return ConditionValue(None, Reason.UNKNOWN, _unread(world))
     if world.tunnel.description.tunnel.stage == Stage.BASE:
         return ConditionValue(False, Reason.BASE_DATA_RUNNING, "existing rows are being copied")
     # neither records that the policy left out nor a missing PodMonitor are a fault of the flow, which goes on
@@ -159,7 +159,7 @@ def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> Condi
 def _sleeping(world: World, assessment: Assessment, degraded: ConditionValue) -> ConditionValue:
     """Ready, while no worker runs because nothing is to be read: only as long as that is known."""
     if not isinstance(world.tunnel, Tunnel):
-        return ConditionValue(None, Reason.UNKNOWN, "the tunnel could not be read")
+        return ConditionValue(None, Reason.UNKNOWN, _unread(world))
     if degraded.status and degraded.reason not in BESIDE_THE_FLOW:
         return ConditionValue(False, degraded.reason, degraded.message)
     if any(pod.is_alive for pod in world.pods):
@@ -265,8 +265,14 @@ def _tunnel(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
     if plan.wait is not None and plan.wait.reason is Reason.CREATING_TUNNEL:
         return ConditionValue(False, plan.wait.reason, plan.wait.message)
     if isinstance(world.tunnel, Unread | Failure):
-        return ConditionValue(None, Reason.UNKNOWN, "the tunnel was not read")
-    return ConditionValue(False, Reason.CREATING_TUNNEL, "there is no tunnel yet")
+        return ConditionValue(None, Reason.UNKNOWN, f"the {world.resource.spec.source.whole} was not read")
+    is_tunnel = world.resource.spec.source.stream is None
+    text = "there is no tunnel yet" if is_tunnel else "the stream is not recorded yet"
+    return ConditionValue(False, Reason.CREATING_TUNNEL, text)
+
+
+def _unread(world: World) -> str:
+    return f"the {world.resource.spec.source.whole} could not be read"
 
 
 def _available(world: World, found: Tunnel) -> str:
@@ -329,8 +335,12 @@ def _suspended(world: World, assessment: Assessment) -> ConditionValue:
 
 def _completed(world: World, plan: Plan) -> ConditionValue:
     if not plan.completed:
-        stream = world.resource.spec.source.kind != "BaseData"
-        return ConditionValue(False, Reason.STREAM_OPEN if stream else Reason.NOT_COMPLETED)
+        source = world.resource.spec.source
+        if source.kind == "BaseData":
+            return ConditionValue(False, Reason.NOT_COMPLETED)
+        if source.end_time is None:
+            return ConditionValue(False, Reason.STREAM_OPEN)
+        return ConditionValue(False, Reason.STREAM_OPEN, f"not every {source.part} was read up to the end time yet")
     if world.resource.wire_type is None:
         return ConditionValue(True, Reason.SNAPSHOT_DONE, "every split is copied")
     found = world.tunnel

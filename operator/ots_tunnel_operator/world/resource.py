@@ -135,9 +135,12 @@ class Resource:
         """What to type to start over, for messages; `found` is the tunnel that has the name."""
         source, recorded = self.spec.source, self.recorded_tunnel
         if source.stream is not None:
+            begin = ", whose workers begin at startFrom"
+            if source.stream.start_from == "Latest":
+                begin = " and with startFrom Earliest, because Latest would leave out what was not delivered by then"
             return (
                 f"to start over, delete this object by `kubectl delete ott {self.name} -n {self.namespace}` and apply "
-                f"it again with another spec.source.stream.leaseTable, whose workers begin at startFrom"
+                f"it again with another spec.source.stream.leaseTable{begin}"
             )
         needs_none = self.spec.wire_type is None
         # a reset under way has made its tunnel's predecessor go

@@ -33,6 +33,8 @@ class Tunnel:
     operator's clock; None is unknown."""
     faults: tuple[str, ...] = ()
     """What is wrong with rows of a table of leases that stands for the tunnel."""
+    unfit: str = ""
+    """Which setting of that table keeps workers from starting; empty where they all fit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def stopped_by(world: World, problem: Problem | None, snapshot: Snapshot, *, com
         "everything is delivered": completed,
         "no worker is needed": not spec.uses_workers,
         "Spark copies existing rows": snapshot.state is not SnapshotState.NOT_NEEDED,
-        "there is no tunnel yet": not resource.recorded_tunnel.get("id"),
+        f"there is no {spec.source.whole} yet": not resource.recorded_tunnel.get("id"),
         "spec.replicas is 0": not spec.replicas,
     }
     return next((text for text, holds in reasons.items() if holds), "")

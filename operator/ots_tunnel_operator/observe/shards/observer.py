@@ -1,9 +1,9 @@
 """Read the stream of an object without a tunnel for one pass: shards, leases and checkpoints. Changes nothing.
 
 Three calls tell who reads which shard: ListStream, GetRange over the leases, and DescribeStream, in this order
-(`ots_tunnel.stream.decide.sync` says why leases come before shards). How far a shard is read its worker reports; only
-where none does, a record is read at the checkpoint (`checkpoints`). A table of leases that does not exist has no
-leases: the first worker creates it.
+(`ots_tunnel.stream.decide.sync` says why leases come before shards). Once a minute a fourth one describes the table of
+leases (`leases`). How far a shard is read its worker reports; only where none does, a record is read at the checkpoint
+(`checkpoints`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from ots_tunnel.errors import ConfigError, NoStream, ObjectNotExist, ServiceError
-from ots_tunnel.stream.calls.lease_table import Listing
-from ots_tunnel.stream.calls.lease_table_creation import check_lease_table
+from ots_tunnel.errors import NoStream, ObjectNotExist, ServiceError, WrongLeaseTable
 from ots_tunnel.stream.decide.sightings import observe
 from ots_tunnel_operator.api.shards import LeasedStream
 from ots_tunnel_operator.assess.completion import awaits_proof
@@ -27,6 +25,7 @@ from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.shards.checkpoints import look_at_checkpoints
+from ots_tunnel_operator.observe.shards.leases import look_at_leases
 from ots_tunnel_operator.observe.shards.view import checkpoints, described
 from ots_tunnel_operator.observe.tunnel import failed_look, foreign_clients, same_since
 from ots_tunnel_operator.settings import Settings
@@ -73,7 +72,7 @@ class ShardsObserver:
                 found = await self._look(instance, stream, world, cache, patience)
         except NoStream:
             return replace(world, tunnel=Missing())
-        except ConfigError as error:
+        except WrongLeaseTable as error:
             return replace(world, tunnel=Failure(lease_table_unusable(world.resource, str(error), stops=True)))
         except CALL_ERRORS as error:
             return replace(world, tunnel=failed_look(error, world, cache))
@@ -102,14 +101,15 @@ class ShardsObserver:
         Raises:
             NoStream: it is switched off.
             StreamChanged: it was switched off, or a shard was dropped, after it was listed.
-            ConfigError: the table is none for leases.
+            WrongLeaseTable: the table is none for leases.
             TunnelError: a call failed.
         """
         table = world.resource.spec.source.table
         stream = await self._call(instance, partial(instance.streams.stream_of, table), patience, table)
         if cache.leases_of != (of.lease_table, stream.stream_id):
             cache.leases_of, cache.sightings, cache.peeks = (of.lease_table, stream.stream_id), {}, {}
-        listing = await self._leases(instance, of.lease_table, stream.stream_id, patience)
+            cache.leases_fit = None
+        listing, unfit = await look_at_leases(instance, cache, partial(self._call, instance, patience=patience))
         now = asyncio.get_running_loop().time()
         cache.sightings = observe(cache.sightings, listing.leases, now)
         try:
@@ -135,26 +135,8 @@ class ShardsObserver:
             ),
             checkpoints(listing.leases),
             faults=tuple(map(str, listing.unreadable)),
+            unfit=unfit,
         )
-
-    async def _leases(self, instance: Instance, table: str, stream_id: str, patience: Patience) -> Listing:
-        """The leases of a stream; none where the table does not exist.
-
-        Raises:
-            ConfigError: the table is none for leases.
-            TunnelError: a call failed.
-        """
-        try:
-            return await self._call(instance, partial(instance.leases(table).list, stream_id), patience, table)
-        except ObjectNotExist:
-            return Listing(())
-        except ServiceError:
-            # a table with another key refuses the range; what it is tells its description
-            described_table = await self._call(
-                instance, partial(instance.rows.describe_table, table), patience, f"table {table}"
-            )
-            check_lease_table(described_table)
-            raise
 
     async def _call(self, instance: Instance, call: Callable[[], Awaitable[R]], patience: Patience, about: str) -> R:
         return await instance.calls.make(self._settings.call_seconds, call, patience, about=f"stream of {about}")

@@ -36,9 +36,7 @@ _OPERATOR = "-l app.kubernetes.io/name=ots-tunnel-operator"
 
 def _start_over(ott: Ott, first: str = "S", found: Found = Found.RECORDED) -> Step:
     if ott.leases:
-        text = (
-            "tart over: delete the object, and apply it again with another table of leases, which begins at startFrom:"
-        )
+        text = f"tart over: delete the object, and apply it again with another table of leases{_start(ott)}:"
         return Step(first + text, (commands.delete(ott),))
     source: Mapping[str, Any] = ott.spec.get("source") or {}
     tunnel: Mapping[str, Any] = source.get("tunnel") or {}
@@ -52,6 +50,14 @@ def _start_over(ott: Ott, first: str = "S", found: Found = Found.RECORDED) -> St
         is_ours=ott.flag("tunnel", "createdByOperator") is True,
     )
     return Step(first + (_START_OVER if way.is_used else _AFRESH), way.steps(found))
+
+
+def _start(ott: Ott) -> str:
+    """Where the workers of another table of leases begin."""
+    stream = (ott.spec.get("source") or {}).get("stream") or {}
+    if stream.get("startFrom") != "Latest":
+        return ", whose workers begin at startFrom"
+    return " and with startFrom Earliest: with Latest what was not delivered by then would be left out"
 
 
 def _only_start_over(ott: Ott) -> list[Step]:
@@ -145,11 +151,17 @@ def _stream_replaced(ott: Ott) -> list[Step]:
     return [Step(f"{text}; only a copy of the table has what is lost:", (commands.delete(ott),))]
 
 
+def _table_not_found(ott: Ott) -> list[Step]:
+    """The source table is gone; a stream that was read of it went with it."""
+    found = Step("Create the source table, or apply an object with the right name:", (commands.events(ott),))
+    return [found, *(_stream_replaced(ott) if ott.leases and ott.text("tunnel", "id") else [])]
+
+
 def _lease_table(ott: Ott) -> list[Step]:
-    """Rows that are no leases, or a table that cannot have any: its name cannot be changed."""
+    """Rows that are no leases, a wrong setting, or a table that cannot have any: its name cannot be changed."""
     text = (
-        "See what is wrong. Of rows that are no leases find out which program writes them, let it use another table, "
-        "and remove them once nothing needs them:"
+        "See what is wrong. Correct a setting of the table in the service's console or by its SDK. Of rows that are no "
+        "leases find out which program writes them, let it use another table, and remove them once nothing needs them:"
     )
     over = _start_over(ott, "Where the table belongs to something else, leave it alone and s")
     return [Step(text, (commands.leases(ott),)), over]
@@ -276,10 +288,11 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
         _WRITE_KEYS,
     ),
     Reason.ENDPOINT_UNREACHABLE: _correct("Correct the endpoint, or let operator and workers reach it:"),
+    Reason.UNKNOWN: _wait,
     Reason.SERVICE_UNAVAILABLE: _wait,
     Reason.INSTANCE_BUSY: _wait,
     Reason.SERVICE_REFUSED: _correct("Correct what the answer of the service names:"),
-    Reason.TABLE_NOT_FOUND: _see_events("Create the source table, or apply an object with the right name:"),
+    Reason.TABLE_NOT_FOUND: _table_not_found,
     Reason.DESTINATION_NOT_FOUND: _correct("Create the destination, or set createTable to IfMissing:"),
     Reason.API_SERVER_REFUSED: _correct("See workers.podTemplate and spark, and the role of the operator:"),
     Reason.INTERNAL_ERROR: _operator_log,
@@ -318,5 +331,7 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
         "Install the kind, or give the operator the right that the message names; or leave podMonitor out:"
     ),
     Reason.SINK_ERRORS: _logs("See that the sink runs, and that the workers reach it. Their log:"),
-    Reason.CHANNEL_ERRORS: _logs("Read the log of the worker; the channel resumes when it can:"),
+    Reason.CHANNEL_ERRORS: lambda ott: [
+        Step(f"Read the log of the worker; the {ott.part} resumes when it can:", (commands.logs(ott, "worker"),))
+    ],
 }

@@ -84,6 +84,10 @@ def _asleep(ott: Ott, now: float) -> str:
 
 
 def _work(ott: Ott, ready: Condition, now: float) -> str:
+    if not ott.wanted_workers:
+        # what runs may still drain
+        left = f"; {of(running, 'worker')} ready" if (running := ott.number("readyReplicas")) else ""
+        return f"No worker is wanted{left} {_because(ready, now)}"
     workers = f"{count(ott.number('readyReplicas'))} of {of(ott.wanted_workers, 'worker')} ready"
     match ott.text("phase"):
         case "Streaming":
@@ -181,7 +185,7 @@ def _lag(ott: Ott, now: float) -> Iterator[str]:
         if unseen := ott.number("lag", "notLookedAt"):
             shards = of(unseen, ott.part)
             yield f"Its lag is not known: no worker reports {shards}, and no look at the checkpoint tells it."
-        elif ott.text("phase") == "Streaming" and not ott.is_asleep:
+        elif ott.text("phase") == "Streaming" and ott.expected_workers and not ott.is_asleep:
             yield "Its lag is not known."
         return
     limit = ott.lag_limit

@@ -42,7 +42,7 @@ def _work(ott: Ott, now: float) -> Iterator[str]:
         since = "" if progressing.since is None else f" (for {words(now - progressing.since)})"
         yield f"{progressing.reason}{since}: {progressing.message or 'the operator is at work'}"
     if moving.is_true:
-        yield f"Channels: {moving.message or 'they are on their way to a worker'}"
+        yield f"{ott.part.capitalize()}s: {moving.message or 'they are on their way to a worker'}"
     if ready.status == "False" and ready.reason == Reason.BASE_DATA_RUNNING:
         kind = ((ott.spec.get("source") or {}).get("tunnel") or {}).get("type")
         follows = "" if kind == "BaseData" else "; then its changes follow"

@@ -389,9 +389,14 @@ def test_what_was_delivered_stays_delivered(gone: dict[str, Any]) -> None:
     completed = recorded(conditions=[{"type": "Completed", "status": "True"}])
     of = resource(completed, source__tunnel__stream=window)
 
-    found = planned(world(of, children=deployment(0), pods=(), **gone))
+    left = world(of, children=deployment(0), pods=(), **gone)
+    found = planned(left)
 
     assert (found.completed, found.problem, found.actions) == (True, None, ())
+    (shown,) = (item for item in reported(left)["conditions"] if item["type"] == "TunnelReady")
+    assert shown["status"] == "False"
+    assert "nothing is lost" in shown["message"]
+    assert "reset" not in shown["message"]
 
 
 @pytest.mark.parametrize(("of", "observed"), [(SPARK | {"source__tunnel__type": "BaseData"}, {"source": BUSY})])

@@ -94,3 +94,32 @@ def test_the_table_of_leases_of_an_object_is_not_to_be_edited() -> None:
 
     assert (first.commands, second.commands) == ((LEASES,), (DELETE,))
     assert "apply it again with another table of leases" in second.text
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [Reason.POSSIBLE_GAP, Reason.LEASE_TABLE_UNUSABLE, Reason.DESTINATION_BEHIND_TUNNEL, Reason.TABLE_NOT_FOUND],
+)
+@pytest.mark.parametrize(("start", "is_warned"), [("Earliest", False), ("Latest", True)])
+def test_where_latest_would_leave_out_changes_another_start_is_named(
+    reason: Reason, start: str, is_warned: bool
+) -> None:
+    found = by_leases()
+    found.body["spec"]["source"]["stream"]["startFrom"] = start
+
+    text = " ".join(step.text for step in steps_for(found, reason))
+
+    assert ("startFrom Earliest" in text) is is_warned
+
+
+def test_a_table_that_is_gone_is_created_before_the_object_is_applied_again() -> None:
+    first, second = steps_for(by_leases(), Reason.TABLE_NOT_FOUND)
+
+    assert first.text.startswith("Create the source table")
+    assert second.commands == (DELETE,)
+
+
+def test_what_was_not_observed_is_waited_for() -> None:
+    (step,) = steps_for(by_leases(), Reason.UNKNOWN, "the lag is not known yet")
+
+    assert step.text == "Nothing but to wait; watch it:"

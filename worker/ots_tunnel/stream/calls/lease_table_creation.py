@@ -69,16 +69,25 @@ def check_lease_table(found: TableDescription) -> None:
     Raises:
         WrongLeaseTable: names what differs.
     """
-    if found.primary_key != _KEYS:
-        keys = ", ".join(f"{key.name} {key.type.name}" for key in found.primary_key)
-        allowed = ", ".join(f"{name} STRING" for name in KEY_NAMES)
-        raise WrongLeaseTable(f"primary key of lease table {found.name!r}: found {keys}, allowed is {allowed}")
+    check_lease_key(found)
     if found.time_to_live != -1:
         # Parents are written once: they would expire, and with them the row as a lease.
         ttl = found.time_to_live
         raise WrongLeaseTable(f"time to live of lease table {found.name!r}: found {ttl} s, allowed is -1")
     if not found.allow_update:
         raise WrongLeaseTable(f"updates of lease table {found.name!r}: found not allowed, they have to be")
+
+
+def check_lease_key(found: TableDescription) -> None:
+    """Refuse a table whose primary key is not that of leases: it never can be one for them.
+
+    Raises:
+        WrongLeaseTable: names both keys.
+    """
+    if found.primary_key != _KEYS:
+        keys = ", ".join(f"{key.name} {key.type.name}" for key in found.primary_key)
+        allowed = ", ".join(f"{name} STRING" for name in KEY_NAMES)
+        raise WrongLeaseTable(f"primary key of lease table {found.name!r}: found {keys}, allowed is {allowed}")
 
 
 async def _look_again(give_up: float, error: TunnelError) -> None:

@@ -9,16 +9,18 @@ import pytest
 from ots_tunnel_operator.assess.shards.problems import lease_table_unusable
 from ots_tunnel_operator.plan.actions import ScaleDown
 from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.absence import UNREAD, Failure, Missing
 from ots_tunnel_operator.world.service import Peek, Tunnel
 from ots_tunnel_operator.world.world import Competitor, World
 from tests.support.operator.stream_worlds import (
+    LEASES,
     stream_description,
     stream_recorded,
     stream_resource,
     stream_world,
 )
-from tests.support.operator.worlds import NOW, channel, planned, reported
+from tests.support.operator.worlds import NOW, channel, deployment, planned, reported
 
 ELDER = Competitor("elder", "shop", NOW - 5000, "a")
 ANOTHER = Tunnel(stream_description(channel("s1"), tunnel_id="flights_1800000000"), {})
@@ -125,3 +127,42 @@ def test_an_object_that_begins_with_the_latest_change_is_to_begin_the_new_stream
 
     assert problem is not None
     assert "startFrom Earliest, because" in problem.message
+
+
+DONE = {"conditions": [{"type": "Completed", "status": "True"}]}
+UNTIL = {"leaseTable": LEASES, "endTime": timestamp(NOW - 60)}
+
+
+def of_completed(**changes: Any) -> World:
+    """An object that was Completed, and whose workers are gone."""
+    of = stream_resource(stream_recorded(**DONE), source__stream=UNTIL)
+    return stream_world(of, pods=(), children=deployment(0), **changes)
+
+
+@pytest.mark.parametrize("gone", [{"tunnel": Missing()}, {"tunnel": ANOTHER}, {"source": Missing(), "tunnel": UNREAD}])
+def test_what_was_delivered_stays_delivered_when_the_stream_is_gone(gone: dict[str, Any]) -> None:
+    of = of_completed(**gone)
+
+    found = planned(of)
+
+    assert (found.completed, found.problem, found.actions) == (True, None, ())
+    assert condition(of, "Ready") == ("True", "Completed")
+    assert condition(of, "Stalled")[0] == "False"
+    assert reported(of)["phase"] == "Completed"
+    (tunnel,) = (item for item in reported(of)["conditions"] if item["type"] == "TunnelReady")
+    assert tunnel["status"] == "False"
+    assert "nothing is lost" in tunnel["message"]
+    assert "delete" not in tunnel["message"]
+
+
+def test_a_table_that_is_gone_has_taken_its_stream_along() -> None:
+    """A new table of that name has another stream, so to create it is not enough."""
+    found = planned(stream_world(source=Missing(), tunnel=UNREAD)).problem
+    fresh = planned(stream_world(stream_resource(), source=Missing(), tunnel=UNREAD, pods=(), children={})).problem
+
+    assert found is not None
+    assert fresh is not None
+    assert found.reason is fresh.reason is Reason.TABLE_NOT_FOUND
+    assert "with its stream flights_1700000000" in found.message
+    assert "kubectl delete ott flights-copy -n default" in found.message
+    assert "stream" not in fresh.message

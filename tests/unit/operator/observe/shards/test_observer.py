@@ -35,7 +35,7 @@ from tests.support.operator.stream_worlds import (
     stream_resource,
     stream_world,
 )
-from tests.support.operator.worlds import KEYS, NOW, SETTINGS, report_channel
+from tests.support.operator.worlds import KEYS, NOW, SETTINGS, planned, report_channel
 
 READ = Position("i")
 OURS = WorkerId("01234567-pod-1-1-aa")
@@ -57,6 +57,8 @@ class Service:
     refused: str = ""
     goes: list[TunnelError | None] = field(default_factory=list)
     table: tuple[KeyColumn, ...] = LEASE_KEYS
+    time_to_live: int = -1
+    allow_update: bool = True
     unreadable: tuple[CodecError, ...] = ()
     calls: list[str] = field(default_factory=list)
 
@@ -100,7 +102,9 @@ class Service:
 
     async def describe_table(self, table: str) -> TableDescription:
         self.calls.append("DescribeTable")
-        return TableDescription(table, self.table, -1, 1, 86_400, StreamDescription(enabled=False, expiration_hours=0))
+        assert table == LEASES
+        stream = StreamDescription(enabled=False, expiration_hours=0)
+        return TableDescription(table, self.table, self.time_to_live, 1, 86_400, stream, allow_update=self.allow_update)
 
     async def close(self) -> None:
         pass
@@ -130,7 +134,7 @@ async def test_leases_are_listed_before_the_shards_and_no_record_is_read_where_w
 
     found = await look(connected(service))
 
-    assert service.calls == ["ListStream", "GetRange", "DescribeStream"]
+    assert service.calls == ["ListStream", "GetRange", "DescribeTable", "DescribeStream"]
     assert states(found) == {"s1": "OPEN", "s2": "OPEN"}
     assert (found.foreign_since, found.peeks) == ({}, {})
 
@@ -183,6 +187,73 @@ async def test_a_table_with_another_key_is_named() -> None:
     assert isinstance(found.tunnel, Failure)
     assert (found.tunnel.problem.reason, found.tunnel.problem.stops_workers) == (Reason.LEASE_TABLE_UNUSABLE, True)
     assert "found pk STRING, allowed is StreamId STRING" in found.tunnel.problem.message
+
+
+@pytest.mark.parametrize(
+    ("service", "says"),
+    [
+        (Service(time_to_live=86_400), "time to live of lease table 'flights_leases': found 86400 s, allowed is -1"),
+        (Service(allow_update=False), "updates of lease table 'flights_leases': found not allowed, they have to be"),
+    ],
+)
+async def test_a_setting_with_which_no_worker_starts_is_named_and_stops_none(service: Service, says: str) -> None:
+    found = await look(connected(service))
+
+    problem = planned(found).problem
+    assert problem is not None
+    assert (problem.reason, problem.conditions, problem.stops_workers) == (
+        Reason.LEASE_TABLE_UNUSABLE,
+        ("TunnelReady",),
+        False,
+    )
+    assert says in problem.message
+    assert states(found) == {"s1": "OPEN", "s2": "OPEN"}
+
+
+async def test_settings_are_looked_at_once_a_minute_and_in_each_look_while_they_are_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    service = Service()
+    cache, loop, clock = connected(service), asyncio.get_running_loop(), 100.0
+    monkeypatch.setattr(loop, "time", lambda: clock)
+
+    async def unfit(seconds: float) -> bool:
+        nonlocal clock
+        clock = 100.0 + seconds
+        found = await look(cache, stream_world(tunnel=UNREAD, now=NOW + seconds))
+        assert isinstance(found.tunnel, Tunnel)
+        return bool(found.tunnel.unfit)
+
+    assert not await unfit(0)
+    service.time_to_live = 86_400
+    assert not await unfit(30)
+    assert service.calls.count("DescribeTable") == 1
+    assert await unfit(61)
+    assert await unfit(76)
+    service.time_to_live = -1
+    assert not await unfit(91)
+    assert service.calls.count("DescribeTable") == 4
+
+
+async def test_a_table_that_came_anew_is_looked_at_again() -> None:
+    service = Service()
+    cache, leases = connected(service), service.leases_of
+    await look(cache)
+    service.leases_of = service_error("OTSObjectNotExist", "no table")
+    await look(cache, stream_world(tunnel=UNREAD, now=NOW + SETTINGS.poll_seconds))
+    service.leases_of, service.time_to_live = leases, 86_400
+
+    found = await look(cache, stream_world(tunnel=UNREAD, now=NOW + 2 * SETTINGS.poll_seconds))
+
+    assert isinstance(found.tunnel, Tunnel)
+    assert "86400" in found.tunnel.unfit
+
+
+async def test_a_busy_service_stops_no_worker_because_of_a_setting() -> None:
+    found = await look(connected(Service(service_error("OTSServerBusy", "busy"), time_to_live=86_400)))
+
+    assert isinstance(found.tunnel, Failure)
+    assert not found.tunnel.problem.stops_workers
 
 
 async def test_what_the_service_refuses_of_a_table_of_leases_is_told_as_it_is() -> None:
