@@ -44,7 +44,10 @@ class LeasesRegion(Workload):
         note_leases()
         self.service.silent = self.service.silent | SILENT
         self.scenario = scenario
-        self.sharing = Sharing(self.history, self.violate, self._asks_the_fence, 3 * scenario.timeout)
+        resets_count = 3 * scenario.timeout
+        self.sharing = Sharing(
+            self.history, self.violate, self._asks_the_fence, resets_count, lambda who: who[0] == "j"
+        )
         # an owner that dies has renewed just now; who sees it learns that one round later, and acts one after that
         within = scenario.timeout + 2 * (scenario.take + ROUND_CALLS)
         self.ownership = Ownership(self.violate, within)
@@ -246,3 +249,7 @@ class LeasesRegion(Workload):
             pod.is_wanted = False
             pod.terminate()
         await asyncio.sleep(5)
+
+
+def _is_library(who: str) -> bool:
+    return who.startswith("j")
