@@ -100,6 +100,11 @@ class LogAction(enum.StrEnum):
         "channel_id",
         "error",
     )
+    FIRST_LEASES = (
+        "first_leases",
+        "The stream had no lease, and the document names a start: changes before it are left out.",
+        "tunnel_id",
+    )
     RETENTION_UNKNOWN = (
         "retention_unknown",
         "Tunnel or table cannot be described, so that a possible gap may not be noticed.",

@@ -6,6 +6,7 @@ region     one story: workers, writers, faults, and what has to be right at the 
 ledger     what the service executed for them: writes to the leases, reads of shards
 sharing    the judge of these calls: complete, in order, one owner
 ownership  the judge of the leases: owned soon, and at rest in the end
+moving     the judge of their moves: each has a cause, and in a minute there are only so many
 library/   the model of the vendor's Java library
 
 What is promised beside workers of the library: complete, and in order of each key within one reading of a shard. Their

@@ -13,7 +13,8 @@ from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.stream.lease.lease import NO_WORKER
 from tests.simulation.faults import Kind
 from tests.simulation.leases.faults import KINDS
-from tests.simulation.leases.ledger import LEASES, SILENT, note_leases
+from tests.simulation.leases.ledger import LEASES, SILENT, LeaseWritten, note_leases
+from tests.simulation.leases.moving import Moving
 from tests.simulation.leases.ownership import Ownership
 from tests.simulation.leases.programs import follow_stream, library_program
 from tests.simulation.leases.scenario import LeasesScenario
@@ -44,20 +45,26 @@ class LeasesRegion(Workload):
         note_leases()
         self.service.silent = self.service.silent | SILENT
         self.scenario = scenario
-        self.sharing = Sharing(self.history, self.violate, self._asks_the_fence, 3 * scenario.timeout)
+        resets_count = 3 * scenario.timeout
+        self.sharing = Sharing(
+            self.history, self.violate, self._asks_the_fence, resets_count, lambda who: who[0] == "j"
+        )
         # an owner that dies has renewed just now; who sees it learns that one round later, and acts one after that
         within = scenario.timeout + 2 * (scenario.take + ROUND_CALLS)
         self.ownership = Ownership(self.violate, within)
+        self.moving = Moving(self.violate, scenario.timeout, scenario.take)
         self._moves_seen = 0
 
     def judge(self, entry: Entry) -> None:
         self.sharing.take(entry)
+        if isinstance(entry, LeaseWritten):
+            self.moving.take(entry)
         for at in self.sharing.moves[self._moves_seen :]:
             self.story.tell("leases", "one has another owner since %.3f s", at)
         self._moves_seen = len(self.sharing.moves)
 
     def counts(self) -> dict[str, int]:
-        return {**self.sharing.counts, "moves": len(self.sharing.moves)}
+        return {**self.sharing.counts, **self.moving.counts()}
 
     # The story
 
@@ -246,3 +253,7 @@ class LeasesRegion(Workload):
             pod.is_wanted = False
             pod.terminate()
         await asyncio.sleep(5)
+
+
+def _is_library(who: str) -> bool:
+    return who.startswith("j")

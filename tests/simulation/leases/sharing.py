@@ -14,6 +14,9 @@ what it has read:
 
 `owner` is not asked of code that does not ask the fence: a user's own, and the library's. Nor is it asked for a while
 after a worker of the library has written a lease anew over one that was there, which loses owner and checkpoint.
+
+The library does not end a read under way whose lease is lost. It may be answered when the worker holds the lease again,
+beside a reading of the new holding: a page that continues the former reading is one of that.
 """
 
 from __future__ import annotations
@@ -87,15 +90,22 @@ class Sharing:
     Args:
         is_fenced: whether a process asks the fence before each write.
         resets_count: seconds after a reset in which `owner`, `start` and `parents` are not judged.
+        reads_on: whether a read of a process may outlive its holding.
     """
 
     def __init__(
-        self, history: History, violate: Violate, is_fenced: Callable[[str], bool], resets_count: float
+        self,
+        history: History,
+        violate: Violate,
+        is_fenced: Callable[[str], bool],
+        resets_count: float,
+        reads_on: Callable[[str], bool],
     ) -> None:
         self._history = history
         self._violate = violate
         self._is_fenced = is_fenced
         self._resets_count = resets_count
+        self._reads_on = reads_on
         #: The rows of the leases.
         self.rows: dict[str, Lease] = {}
         #: Number of the last change of a key that has taken effect.
@@ -106,6 +116,8 @@ class Sharing:
         self._holdings: dict[str, _Holding] = {}
         self._reset_at: dict[str, float] = {}
         self._readings: dict[tuple[str, str], _Reading] = {}
+        #: Those before the present ones.
+        self._former: dict[tuple[str, str], _Reading] = {}
         self._by_key: dict[tuple[str, str], list[_Reading]] = defaultdict(list)
 
     def take(self, entry: Entry) -> None:
@@ -203,8 +215,11 @@ class Sharing:
         reading = self._readings.get((page.who, page.shard))
         holding = self._holdings.get(page.shard)
         is_owner = holding is not None and holding.who == page.who
+        late = self._late_reading(page, holding) if is_owner else None
         is_another = reading is None or (is_owner and reading.holding is not holding)
-        if is_another or (reading.following != page.position and not reading.forget_last_page(page.position)):
+        if late is not None:
+            reading = late
+        elif is_another or (reading.following != page.position and not reading.forget_last_page(page.position)):
             reading = self._begin(page, holding if is_owner else None)
         reading.following = page.following
         taken, keys = [], Counter[str]()
@@ -221,8 +236,19 @@ class Sharing:
             reading.pages.add(page.following, taken)
         reading.last_page = page.position, keys
 
+    def _late_reading(self, page: ShardRead, holding: _Holding | None) -> _Reading | None:
+        """The reading of a former holding that a page continues, where the new one does not begin there."""
+        row, key = self.rows.get(page.shard), (page.who, page.shard)
+        if not self._reads_on(page.who) or row is None or _position(row.checkpoint) == page.position:
+            return None
+        known = (self._readings.get(key), self._former.get(key))
+        found = (each for each in known if each is not None and each.holding is not holding)
+        return next((each for each in found if each.following == page.position), None)
+
     def _begin(self, page: ShardRead, holding: _Holding | None) -> _Reading:
         self.counts["readings"] += 1
+        if (before := self._readings.get((page.who, page.shard))) is not None:
+            self._former[page.who, page.shard] = before
         made = _Reading(page.who, page.shard, page.t, holding, page.following, page.position)
         self._readings[page.who, page.shard] = made
         row = self.rows.get(page.shard)
@@ -243,8 +269,11 @@ class Sharing:
         if not known:
             self._violate("foreign", f"{write.who} writes {change} without having read it")
             return
-        reading = known[-1]
-        if (found := reading.changes.match(change)) is None:
+        mine = known[::-1] if self._reads_on(write.who) else known[-1:]
+        reading, found = next(
+            ((each, found) for each in mine if (found := each.changes.match(change)) is not None), (known[-1], None)
+        )
+        if found is None:
             near = reading.changes.near(key)
             self._violate("order", f"{reading} writes {change}, sent at {write.sent:.3f}, next to {near}")
             return

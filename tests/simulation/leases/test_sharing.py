@@ -40,11 +40,14 @@ class Scene:
 
     def __init__(self) -> None:
         self.broken: list[str] = []
-        self.judge = Sharing(Log(), lambda rule, text: self.broken.append(rule), lambda who: True, RESETS_COUNT)
+        self.judge = Sharing(Log(), self.violate, lambda who: True, RESETS_COUNT, lambda who: who == "java")
         self.now = 0.0
         self.counters: dict[str, int] = {}
         self.create("parent")
         self.create("child", "parent\n")
+
+    def violate(self, rule: str, text: str) -> None:
+        self.broken.append(rule)
 
     def create(self, shard: str, parents: str = "") -> None:
         self.counters[shard] = 0
@@ -176,6 +179,29 @@ def test_a_reading_that_begins_elsewhere() -> None:
     scene.read("a", "parent", 1, 1)
 
     assert scene.broken == ["start"]
+
+
+@pytest.mark.parametrize(("who", "broken"), [("java", []), ("a", ["start"])])
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_a_read_that_outlives_its_holding(who: str, broken: list[str], has_begun: bool) -> None:
+    """It was under way when the lease was lost, and is executed when the worker holds the lease again."""
+    scene = Scene()
+    scene.take(who, "parent")
+    scene.read(who, "parent", 0, 0)
+    scene.take("b", "parent")
+    scene.read("b", "parent", 0, 1)
+    scene.write("b", 1)
+    scene.change("b", "parent", checkpoint="parent:1")
+    scene.take(who, "parent")
+    if has_begun:
+        scene.read(who, "parent", 1, 0)
+    scene.read(who, "parent", 0, 1)
+    if not broken:
+        scene.read(who, "parent", 1, 1)
+        scene.write(who, 2)
+        scene.write(who, 1)
+
+    assert scene.broken == broken
 
 
 def test_a_child_before_its_parent() -> None:

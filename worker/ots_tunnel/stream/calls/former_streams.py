@@ -11,6 +11,9 @@ stream may be missing. So it looks for leases of other streams:
 A worker that has looked leaves a *mark*, a row beside the leases with the name of the stream's table, and later ones do
 not look again. That nobody has looked yet is told by the mark alone: a worker of the vendor's Java library may have
 created the leases of the new stream meanwhile. It lists the rows of leases alone, and so never sees a mark.
+
+A mark is written once. So it also tells whether the table of leases is still the one that a worker has begun with: in
+a table that was deleted and created again it is gone, or has another time.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from typing import Final
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Marker, PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, encode_primary_key, encode_row
+from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row, encode_primary_key, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.stream.calls.client import StreamClient
 from ots_tunnel.stream.calls.lease_table import LeaseTable
@@ -47,24 +50,27 @@ class FormerStream:
     since: float | None
 
 
-async def is_marked(table: LeaseTable, stream_id: str) -> bool:
-    """Whether a worker has looked for streams before this one."""
+async def marked_ms(table: LeaseTable, stream_id: str) -> int | None:
+    """When a worker has looked for streams before this one, by the service's clock; None where none has.
+
+    Returns:
+        Unix milliseconds, the same for as long as the table exists.
+    """
     key = encode_primary_key(_key(stream_id))
     answer = await table.call("GetRow", pb.GetRowRequest(table_name=table.name, primary_key=key, max_versions=1))
-    return bool(answer.row)
+    columns = decode_row(answer.row).columns if answer.row else ()
+    return next((column.timestamp_ms for column in columns if column.name == _TABLE), None)
 
 
 async def mark(table: LeaseTable, stream_id: str, source: str) -> None:
-    """No worker has to look again.
+    """No worker has to look again; a mark that is there stays as it is.
 
     Args:
         source: name of the table whose stream it is.
     """
     row = encode_row(_key(stream_id), [Column(_TABLE, source)])
-    condition = pb.Condition(row_existence=pb.IGNORE)
-    await table.call(
-        "PutRow", pb.PutRowRequest(table_name=table.name, row=row, condition=condition, return_content=_NOTHING)
-    )
+    condition = pb.Condition(row_existence=pb.EXPECT_NOT_EXIST)
+    await table.put(pb.PutRowRequest(table_name=table.name, row=row, condition=condition, return_content=_NOTHING))
 
 
 async def former_streams(

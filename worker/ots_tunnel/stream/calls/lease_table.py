@@ -36,6 +36,7 @@ from ots_tunnel.client.caller import ServiceCaller
 from ots_tunnel.client.table_calls import get_range_page, get_range_request
 from ots_tunnel.errors import CodecError, LeaseTableNotFound, ObjectNotExist, ServiceError, TunnelError
 from ots_tunnel.model import PrimaryKey
+from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row, decode_rows
@@ -137,7 +138,10 @@ class LeaseTable:
         Args:
             over: the half row that it replaces.
         """
-        message = requests.create_request(self.name, lease, over)
+        await self.put(requests.create_request(self.name, lease, over))
+
+    async def put(self, message: pb.PutRowRequest) -> None:
+        """Write a row under a condition, until it is answered; where the condition fails, the row stays as it is."""
         await self._answered("PutRow", message)
 
     async def delete(self, lease: Lease) -> bool:

@@ -56,6 +56,8 @@ class ShardReader:
         self._limit = limit
         self._wall = wall
         self._read_until: float | None = None
+        #: Where the last page began that was read as the oldest one; None where none was.
+        self.oldest: ShardIterator | None = None
 
     def __repr__(self) -> str:
         return f"ShardReader({self._shard_id}, read until {self._read_until})"
@@ -96,7 +98,9 @@ class ShardReader:
 
     async def _try_oldest(self, before_answer: BeforeAnswer | None) -> ShardPage:
         iterator = await self._client.iterator(self._stream.stream_id, self._shard_id)
-        return await self._client.read(iterator, limit=self._limit, before_answer=before_answer)
+        page = await self._client.read(iterator, limit=self._limit, before_answer=before_answer)
+        self.oldest = iterator
+        return page
 
     def _answered(self, page: ShardPage) -> float:
         return self._wall() if page.service_time is None else page.service_time

@@ -2,20 +2,32 @@
 
 A call that fails is reported, and made again: at the start after a pause, later in the next round. What no later call
 repairs ends the worker. These are a stream that was switched off, or switched off and on again, since its shards are
-other ones; and a gap, if gaps are errors.
+other ones; a table of leases that was deleted, also where another worker has created it again before this one could
+miss it, since the checkpoints are gone; and a gap, if gaps are errors.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
 from typing import Any
 
-from ots_tunnel.errors import AuthFailed, ObjectNotExist, PossibleGap, StreamReplaced, TunnelError, WrongLeaseTable
+from ots_tunnel.errors import (
+    AuthFailed,
+    LeaseTableNotFound,
+    ObjectNotExist,
+    PossibleGap,
+    StreamReplaced,
+    TunnelError,
+    WrongLeaseTable,
+)
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.stream.calls.client import StreamClient
-from ots_tunnel.stream.calls.former_streams import former_streams, is_marked, mark
+from ots_tunnel.stream.calls.former_streams import former_streams, mark, marked_ms
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
 from ots_tunnel.stream.calls.passing import may_pass
@@ -25,6 +37,8 @@ from ots_tunnel.stream.holding.syncing import sync_shards
 from ots_tunnel.stream.holding.waiting import until_set
 from ots_tunnel.stream.lease.lease import Lease
 from ots_tunnel.stream.shards import ShardId, StreamInfo
+
+logger = logging.getLogger(__name__)
 
 
 class StreamSync:
@@ -55,6 +69,8 @@ class StreamSync:
         self._wall = wall
         #: Set when the next sync is to come at once.
         self.soon = asyncio.Event()
+        #: When the stream was marked in the table of leases, which another table of the same name cannot have.
+        self._marked_ms: int | None = None
         #: Shards of which records may be missing, and that were told.
         self._told: set[ShardId] = set()
 
@@ -93,7 +109,10 @@ class StreamSync:
             await until_set(self.soon, self._settings.sync_interval)
             self.soon.clear()
             try:
+                await self._check_table(stream)
                 await self._sync(stream)
+            except LeaseTableNotFound as error:
+                self._end(error)
             except ObjectNotExist as error:
                 self._owner.call_failed(error)
                 await self._try(self._check_stream(stream))
@@ -103,7 +122,8 @@ class StreamSync:
     async def _look_for_former(self, stream: StreamInfo) -> None:
         """Report what may be missing between a stream that was followed before and this one, once."""
         table = self._table
-        if await is_marked(table, stream.stream_id):
+        self._marked_ms = await marked_ms(table, stream.stream_id)
+        if self._marked_ms is not None:
             return
         former = await former_streams(self._client, table, stream.stream_id, self._source)
         if former:
@@ -114,6 +134,20 @@ class StreamSync:
                 if not shard.parents & shards.keys():
                     self._owner.gaps.found(shard.shard_id, gap)
         await mark(table, stream.stream_id, self._source)
+        self._marked_ms = await marked_ms(table, stream.stream_id)
+
+    async def _check_table(self, stream: StreamInfo) -> None:
+        """Find out whether the table of leases is still the one of the start.
+
+        Raises:
+            LeaseTableNotFound: it is not.
+        """
+        if await marked_ms(self._table, stream.stream_id) != self._marked_ms:
+            raise LeaseTableNotFound(
+                "OTSObjectNotExist",
+                f"table of leases {self._table.name!r}: the one with which this worker has begun was deleted, and "
+                "another one was created",
+            )
 
     async def _sync(self, stream: StreamInfo) -> None:
         await sync_shards(
@@ -123,7 +157,14 @@ class StreamSync:
             start_us=self._settings.start_us,
             keep_unread=self._settings.stops_at_gaps,
             tell_missing=lambda lease: self._tell_missing(stream, lease),
+            tell_start=self._tell_start,
         )
+
+    def _tell_start(self, start_us: int) -> None:
+        """Nothing tells a first start from one behind a table of leases that was deleted."""
+        start = datetime.fromtimestamp(start_us / 1e6, UTC).isoformat(timespec="seconds")
+        fields = {"action": LogAction.FIRST_LEASES, "tunnel_id": self._table.name}
+        logger.warning("the stream has no lease yet: changes before %s are left out", start, extra=fields)
 
     def _tell_missing(self, stream: StreamInfo, lease: Lease) -> None:
         if lease.shard_id in self._told:

@@ -21,6 +21,7 @@ async def sync_shards(
     start_us: int | None = None,
     keep_unread: bool = False,
     tell_missing: Callable[[Lease], None] = lambda lease: None,
+    tell_start: Callable[[int], None] = lambda start_us: None,
 ) -> SyncPlan:
     """Create and delete leases as the stream lists its shards; returns what was done.
 
@@ -35,6 +36,7 @@ async def sync_shards(
             each sync finds them again.
         tell_missing: called for each of them before anything is changed: a call that fails afterwards must not hide it.
             It may be called again for one that stays.
+        tell_start: called with `start_us` before it is used.
 
     Raises:
         ObjectNotExist: stream or table do not exist.
@@ -49,6 +51,8 @@ async def sync_shards(
     done = plan.without_loss if keep_unread else plan
     is_first = _is_empty(listing)
     parents = frozenset() if is_first else frozenset(shard.shard_id for shard in found.shards)
+    if is_first and start_us is not None:
+        tell_start(start_us)
     await _create(client, table, stream_id, done, start_us if is_first else None, parents)
     deleted = tuple([lease for lease in done.delete if await table.delete(lease)])
     lost = plan.lost if keep_unread else tuple(lease for lease in deleted if not lease.is_finished)

@@ -2,6 +2,10 @@
 
 A token is the text of a position; the end of the shard is `FINISHED`. The checkpoint is read when no earlier one of
 this worker can be carried out any more (`HeldLease.settle`): every replay begins there.
+
+TRIM_HORIZON moves: what the stream drops is no part of it any more. So once a page is read from there, its place
+becomes the checkpoint, before the page goes to the sink. Where its records are dropped before they are confirmed, the
+next reading is refused, and that is a possible gap; at TRIM_HORIZON it would go on behind them in silence.
 """
 
 from __future__ import annotations
@@ -53,7 +57,15 @@ class ShardCursor:
         await self._held.store(position_of(checkpoint.token))
 
     async def read(self, token: Token, before_answer: BeforeAnswer) -> Page:
-        """The page at a token; see `ShardReader.read`."""
+        """The page at a token; see `ShardReader.read`.
+
+        Raises:
+            OwnershipLost: the lease is not held any more. TunnelError: as there, or the place of the first page could
+                not be stored.
+        """
         page = await self._reader.read(position_of(token), before_answer)
+        oldest = self._reader.oldest
+        if oldest is not None and self._held.lease.checkpoint in (TRIM_HORIZON, ""):
+            await self._held.store(Position(oldest))
         following = FINISHED if page.next_iterator is None else Token(page.next_iterator)
         return Page(page.records, following, page.may_more, page.size_bytes, page.service_time)
