@@ -221,6 +221,32 @@ def test_a_busy_sink_is_named_as_a_possible_limit() -> None:
     assert "90 %" in capacity(Ott(body() | {"status": busy}))[0].text
 
 
+def test_workers_at_their_rate_limit_are_not_told_to_split_the_table() -> None:
+    limited = {"throughput": {"rowsPerSecond": 290, "limitRowsPerSecond": 300}}
+    limit = {"delivery__rateLimit": {"rowsPerSecondPerWorker": 100}}
+    equal = capacity(Ott(body(**limit) | {"status": status(**limited, channels={"open": 3})}))
+    fewer = capacity(Ott(body(**limit) | {"status": status(**limited, channels={"open": 5})}))
+    below = {"throughput": {"rowsPerSecond": 100, "limitRowsPerSecond": 300}}
+    slow = capacity(Ott(body(**limit) | {"status": status(**below, channels={"open": 3})}))
+
+    raised = "Raise spec.delivery.rateLimit, because its workers read 290 of the 300 rows/s that are allowed:"
+    assert (equal[0].text, equal[0].commands) == (raised, ("kubectl -n shop edit ott orders-copy",))
+    assert not [step for step in equal if "split" in step.text]
+    # the limit is that of each worker: more of them may read more
+    assert [step.text for step in fewer[:2]] == [raised, "Add workers, because 3 share 5 channels:"]
+    assert "More workers cannot help" in slow[0].text
+
+
+def test_each_rate_limit_is_named() -> None:
+    limits = {
+        "source__rateLimit": {"rowsPerSecondPerWorker": 100},
+        "delivery__rateLimit": {"rowsPerSecondPerWorker": 0},
+    }
+    found = Ott(body(**limits) | {"status": status(throughput={"rowsPerSecond": 300, "limitRowsPerSecond": 300})})
+
+    assert capacity(found)[0].text.startswith("Raise spec.source.rateLimit, because")
+
+
 def test_what_has_no_remedy_shows_the_message_or_the_page() -> None:
     assert steps_for(healthy(), "FromTheFuture", "do this")[0].text == "do this"
     assert "FromTheFuture" in steps_for(healthy(), "FromTheFuture")[0].text
