@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from ots_tunnel.cli import cli as worker_command
 from ots_tunnel_operator.plugin.command import cli as plugin_command
 from ots_tunnel_operator.plugin.ott import Ott
+from ots_tunnel_operator.plugin.serving import Serving
 from ots_tunnel_operator.plugin.why.advice import next_steps, steps_for
 from ots_tunnel_operator.plugin.why.capacity import capacity
 from ots_tunnel_operator.plugin.why.remedies import REMEDIES
@@ -276,6 +278,48 @@ def test_a_completed_object_needs_nothing() -> None:
             condition["status"] = "True"
 
     assert next_steps(Ott(found))[0].text.startswith("Nothing")
+
+
+def test_a_deletion_that_waits_can_be_ended() -> None:
+    look, end = next_steps(STATES["deleting"]())
+    kept = body()
+    kept["metadata"] |= STATES["deleting"]().body["metadata"]
+
+    assert look.commands == ("kubectl ott events orders-copy -n shop",)
+    assert end.commands == ("kubectl -n shop annotate ott orders-copy --overwrite ots-tunnel.dev/force-delete=true",)
+    assert "is yours to delete" in end.text
+    assert "is yours to delete" not in next_steps(Ott(kept))[1].text
+
+
+def test_a_deletion_that_another_client_holds_is_not_waited_for_here() -> None:
+    found = STATES["deleting"]().body
+    (step,) = next_steps(Ott({**found, "metadata": {**found["metadata"], "finalizers": ["foregroundDeletion"]}}))
+
+    assert "(finalizer foregroundDeletion)" in step.text
+    assert step.commands == ()
+
+
+def test_without_an_operator_nothing_else_is_advised() -> None:
+    gone = Serving("ops/ott", "operator-1", NOW - 7200)
+    look = ("kubectl -n ops get pods -l app.kubernetes.io/name=ots-tunnel-operator", "kubectl -n ops get lease ott")
+
+    for state in ("healthy", "late", "paused"):
+        assert [step.commands for step in next_steps(STATES[state](), gone)] == [look]
+
+
+def test_a_deletion_without_an_operator_can_be_ended_by_hand() -> None:
+    found = STATES["deleting"]().body
+    held = {**found, "metadata": {**found["metadata"], "finalizers": ["another/one", "ots-tunnel.dev/finalizer"]}}
+    _, release = next_steps(Ott(held), Serving("ops/ott"))
+
+    *words, patch = shlex.split(release.commands[0])
+    assert words == ["kubectl", "-n", "shop", "patch", "ott", "orders-copy", "--type", "json", "-p"]
+    # the finalizers of others stay, also where they have changed meanwhile
+    place = "/metadata/finalizers/1"
+    assert json.loads(patch) == [
+        {"op": "test", "path": place, "value": "ots-tunnel.dev/finalizer"},
+        {"op": "remove", "path": place},
+    ]
 
 
 def test_a_claim_without_a_status_leads_to_its_lease() -> None:
