@@ -217,16 +217,19 @@ class Deleter:
             logger.warning("an object is released before its time", extra=where)
             left = f"{remains.tunnel} stays"
             if cache.tunnel_deleted:
-                record = names.snapshot_name(remains.name)
-                left = f"{remains.tunnel} is deleted, ConfigMap {record!r} stays: delete it by hand"
+                record = f", ConfigMap {names.snapshot_name(remains.name)!r} stays: delete it by hand"
+                left = f"{remains.tunnel} is deleted{record if remains.uses_spark else ''}"
             message = f"the object is released without waiting any longer ({waiting}); {left}"
             await self._reporter.post(remains, Notice("Warning", "DeletionDelayed", message), cache, self._clock())
             return
-        logger.warning("a tunnel is left behind", extra=_where(LogAction.TUNNEL_LEFT_BEHIND, namespace, name, waiting))
+        # the object, which says where the tunnel is, is gone afterwards, and an event lasts for an hour
+        command = "" if remains is None else remains.removal
+        where = _where(LogAction.TUNNEL_LEFT_BEHIND, namespace, name, waiting)
+        logger.warning("a tunnel is left behind", extra=where | {"command": command})
         if remains is not None:
             message = (
-                f"{remains.tunnel} is left behind, because it could not be deleted in time ({waiting}): "
-                f"delete it by hand"
+                f"{remains.tunnel} is left behind, because it could not be deleted in time: delete it by hand: "
+                f"{command} ({waiting})"
             )
             await self._reporter.post(remains, Notice("Warning", "TunnelLeftBehind", message), cache, self._clock())
 
