@@ -80,3 +80,11 @@ def test_without_a_name_in_the_message_every_secret_is_shown() -> None:
     (step,) = steps_for(Ott(body(**SPECS["kafka"])), Reason.SECRET_NOT_FOUND)
 
     assert [command.split()[6] for command in step.commands] == ["ots-credentials", "login", "authorities", "dead"]
+
+
+def test_a_token_that_cannot_be_used_is_written_as_well() -> None:
+    (use, *_) = uses_of(body())
+    values = {"accessKeyId": "aWQ=", "accessKeySecret": "c2VjcmV0", "securityToken": "dG8Ka2Vu"}
+    (step,) = steps_for(Ott(body()), Reason.KEY_MISSING, message({"data": values}, use))
+
+    assert "--from-file=accessKeySecret --from-file=securityToken" in step.commands[0]
