@@ -217,8 +217,8 @@ class Deleter:
             logger.warning("an object is released before its time", extra=where)
             left = f"{remains.tunnel} stays"
             if cache.tunnel_deleted:
-                record = f", ConfigMap {names.snapshot_name(remains.name)!r} stays: delete it by hand"
-                left = f"{remains.tunnel} is deleted{record if remains.uses_spark else ''}"
+                record = names.snapshot_name(remains.name)
+                left = f"{remains.tunnel} is deleted, ConfigMap {record!r} stays: delete it by hand"
             message = f"the object is released without waiting any longer ({waiting}); {left}"
             await self._reporter.post(remains, Notice("Warning", "DeletionDelayed", message), cache, self._clock())
             return

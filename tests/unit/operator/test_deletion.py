@@ -410,26 +410,6 @@ async def test_a_tunnel_that_is_left_behind_is_found_without_its_object(caplog: 
     assert vars(line)["command"] == command
 
 
-@pytest.mark.parametrize("uses_spark", [True, False])
-async def test_the_record_of_a_copy_is_yours_to_delete_only_where_spark_has_copied(
-    uses_spark: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kube = with_spark(deleted_object()) if uses_spark else deleted_object()
-    get = kube.get
-
-    async def refuse(kind: Kind, namespace: str, name: str) -> Manifest | None:
-        if kind.kind == "ConfigMap":
-            raise KubeError(403, "Forbidden", "no")
-        return await get(kind, namespace, name)
-
-    monkeypatch.setattr(kube, "get", refuse)
-    await finish(kube, Service())
-
-    said = messages(kube)["DeletionDelayed"]
-    assert "tunnel 'flights-copy' of table 'flights' is deleted" in said
-    assert ("ConfigMap 'flights-copy-snapshot' stays" in said) == uses_spark
-
-
 class Balancer:
     """Answers everything by an empty success that is not the service's."""
 

@@ -6,6 +6,8 @@ table; only what the cluster does not know, such as the folder with the keys, is
 
 from __future__ import annotations
 
+import re
+
 from ots_tunnel_operator import names
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.serving import Serving
@@ -14,6 +16,9 @@ from ots_tunnel_operator.plugin.why.remedies import REMEDIES
 from ots_tunnel_operator.plugin.why.secrets import WriteSecrets
 from ots_tunnel_operator.plugin.why.step import Step
 from ots_tunnel_operator.reasons import Reason
+
+#: Begin of what a deletion waits for, where that is a Secret.
+_ABOUT_A_SECRET = re.compile(r": spec\.[\w.]+\.secretRef\.name ")
 
 
 def next_steps(ott: Ott, gone: Serving | None = None) -> list[Step]:
@@ -85,7 +90,16 @@ def _deleted(ott: Ott) -> list[Step]:
     text = "Or release it at once, without waiting for its workers:"
     if ott.spec.get("deletionPolicy") == "Delete":
         text = "Or release it at once; a tunnel that is not deleted by then is yours to delete:"
-    return [look, Step(text, (commands.force_delete(ott),))]
+    return [*(_of_secret(ott) or [look]), Step(text, (commands.force_delete(ott),))]
+
+
+def _of_secret(ott: Ott) -> list[Step]:
+    """How to write the Secret that a deletion waits for; empty where it waits for something else."""
+    message = ott.condition("Ready").message
+    # one that names the Secret later is about the rights of its key, not about the Secret
+    if not _ABOUT_A_SECRET.search(message):
+        return []
+    return steps_for(ott, Reason.SECRET_NOT_FOUND if "no such Secret" in message else Reason.KEY_MISSING, message)
 
 
 def _unseen(ott: Ott) -> Step:
