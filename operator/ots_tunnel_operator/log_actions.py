@@ -145,10 +145,11 @@ class LogAction(enum.StrEnum):
     )
     TUNNEL_LEFT_BEHIND = (
         "tunnel_left_behind",
-        "A tunnel could not be deleted in time; its object is released.",
+        "A tunnel could not be deleted in time; its object is released. command deletes the tunnel.",
         "namespace",
         "object",
         "error",
+        "command",
     )
     CLOSE_INCOMPLETE = "close_incomplete", "A pass goes on while the process ends; what it uses stays open."
     EVENT_LOST = (

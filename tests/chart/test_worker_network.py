@@ -26,17 +26,19 @@ PROMETHEUS = {
     "podSelector": {"matchLabels": {"app.kubernetes.io/name": "prometheus"}},
 }
 NAMES = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
+#: A policy sees the port of the pod behind the Service.
+OPENSHIFT_NAMES = {"ports": [*NAMES["ports"], {"port": 5353, "protocol": "UDP"}, {"port": 5353, "protocol": "TCP"}]}
 
 
-def options(helm: Helm, *settings: str) -> list[str]:
-    (deployment,) = (item for item in helm.template(*settings) if item["kind"] == "Deployment")
+def options(helm: Helm, *settings: str, kinds: str = "") -> list[str]:
+    (deployment,) = (item for item in helm.template(*settings, kinds=kinds) if item["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     return [argument for argument in container["args"] if argument.startswith(OPTION)]
 
 
-def policy(helm: Helm, *settings: str) -> Manifest:
+def policy(helm: Helm, *settings: str, kinds: str = "") -> Manifest:
     """The policy that the operator makes of the chart's option."""
-    (option,) = options(helm, ON, *settings)
+    (option,) = options(helm, ON, *settings, kinds=kinds)
     command = click.Command("run")
     network = read_network(click.Context(command), click.Option(["--worker-network"]), option.removeprefix(OPTION))
     assert isinstance(network, WorkerNetwork)
@@ -75,6 +77,26 @@ def test_workers_may_connect_to_names_and_ports_where_that_is_limited(helm: Helm
 
     spec = policy(helm, *settings)["spec"]
     assert (spec["policyTypes"], spec["egress"]) == (["Ingress", "Egress"], [NAMES, ports, extra])
+
+
+def test_names_are_found_on_openshift_whose_name_servers_have_another_port(helm: Helm) -> None:
+    kinds = "security.openshift.io/v1"
+    settings = ("networkPolicy.enabled=true", "networkPolicy.egress.enabled=true")
+    (of_operator,) = (item for item in helm.template(*settings, kinds=kinds) if item["kind"] == "NetworkPolicy")
+    of_workers = policy(helm, "workers.networkPolicy.egress.enabled=true", kinds=kinds)
+
+    assert of_operator["spec"]["egress"][0] == of_workers["spec"]["egress"][0] == OPENSHIFT_NAMES
+
+
+def test_the_operator_connects_to_names_workers_and_the_ports_of_the_values_alone(helm: Helm) -> None:
+    settings = ("networkPolicy.enabled=true", "networkPolicy.egress.enabled=true", "networkPolicy.egress.ports=[443]")
+    (found,) = (item for item in helm.template(*settings) if item["kind"] == "NetworkPolicy")
+
+    names, workers, others = found["spec"]["egress"]
+    assert (names, others) == (NAMES, {"ports": [{"port": 443, "protocol": "TCP"}]})
+    (peer,) = workers["to"]
+    assert peer["podSelector"]["matchLabels"] == {"ots-tunnel.dev/role": "worker"}
+    assert workers["ports"] == [{"port": "http", "protocol": "TCP"}]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@
 #             pause            the program that holds a pod's namespaces
 #             helm             not compiled: a wheel of the Python package index
 #   spark     spark-operator   the real kubeflow operator; its chart and CRDs are copied next to it for helm
-#   rules     promtool         Prometheus' tool that checks and tests the chart's alerts
+#   rules     prometheus       Prometheus, which evaluates the chart's alerts over scraped pages
+#             promtool         its tool that checks and tests them
 #
 # A program's name contains a hash of its recipe (go.mod, go.sum, sources, flags, Go version), so that a second run
 # takes no time and a changed recipe never runs an old program. The first run takes about 12 minutes on two cores,
@@ -91,5 +92,6 @@ if want spark; then
 fi
 if want rules; then
   # remove_all_sd leaves out the service discoveries, whose cloud SDKs are most of the program
-  build promtool promtool github.com/prometheus/prometheus/cmd/promtool "2 min"
+  build promtool prometheus github.com/prometheus/prometheus/cmd/promtool "2 min"
+  build prometheus prometheus github.com/prometheus/prometheus/cmd/prometheus "1 min"
 fi

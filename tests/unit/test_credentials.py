@@ -85,6 +85,23 @@ def test_a_file_that_is_gone_for_a_moment_leaves_the_former_pair(
     assert vars(caplog.records[0])["error"] == f"{secret.folder}/accessKeySecret: missing or empty"
 
 
+@pytest.mark.parametrize("name", ["accessKeyId", "accessKeySecret", "securityToken"])
+def test_a_value_that_no_request_can_carry_leaves_the_former_pair(
+    secret: Secret, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    """Every call failed until the Secret was corrected, as the header of a request was refused."""
+    credentials = FileCredentials(secret.folder, interval=0.0)
+    first = credentials()
+
+    secret.swap(**{"accessKeyId": "id2", "accessKeySecret": "secret2", name: "to\nken"})
+
+    assert credentials() == first
+    assert f"{name}: has a line break or another control character within" in caplog.records[-1].__dict__["error"]
+    assert "ken" not in caplog.records[-1].__dict__["error"].removeprefix(str(secret.folder)).replace(name, "")
+    with pytest.raises(ConfigError, match=name):
+        FileCredentials(secret.folder).checked("source.credentials.directory")
+
+
 def test_missing_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "accessKeyId").write_text("id")
 

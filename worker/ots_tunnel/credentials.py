@@ -137,10 +137,14 @@ class FileCredentials:
     def _read_optional(self, name: str) -> str | None:
         path = self._directory / name
         try:
-            return path.read_text().strip() or None
+            found = path.read_text().strip()
         except FileNotFoundError:
             return None
         except UnicodeDecodeError:
             raise ConfigError(f"{path}: found bytes that are not text") from None
         except OSError as error:
             raise ConfigError(f"{path}: {error.strerror}") from error
+        if not found.isprintable():
+            # a header of every request: none would be sent
+            raise ConfigError(f"{path}: has a line break or another control character within, allowed is one line")
+        return found or None

@@ -56,9 +56,23 @@ labels: {{- merge (include "ott.labels" .root | fromYaml) (.labels | default dic
 {{- .Values.operator.leaderElection.leaseName | default (include "ott.fullname" .) -}}
 {{- end -}}
 
+{{/* Whether the cluster has OpenShift's security kinds: `true` or nothing. */}}
+{{- define "ott.isOpenShift" -}}
+{{- if .Capabilities.APIVersions.Has "security.openshift.io/v1" }}true{{ end -}}
+{{- end -}}
+
+{{/* Rule of a NetworkPolicy that admits name servers, as JSON: it sees the port behind their Service, on OpenShift 5353. */}}
+{{- define "ott.nameServers" -}}
+{{- $ports := list -}}
+{{- range ternary (list 53 5353) (list 53) (eq (include "ott.isOpenShift" .) "true") -}}
+{{- $ports = concat $ports (list (dict "port" . "protocol" "UDP") (dict "port" . "protocol" "TCP")) -}}
+{{- end -}}
+{{- dict "ports" $ports | toJson -}}
+{{- end -}}
+
 {{/* Whether user and group of pods are left to the cluster: `true` or nothing. */}}
 {{- define "ott.clusterAssignsUser" -}}
-{{- $found := .Capabilities.APIVersions.Has "security.openshift.io/v1" -}}
+{{- $found := eq (include "ott.isOpenShift" .) "true" -}}
 {{- if or (eq .Values.clusterAssignsUser "always") (and (eq .Values.clusterAssignsUser "auto") $found) }}true{{ end -}}
 {{- end -}}
 
@@ -119,7 +133,7 @@ labels: {{- merge (include "ott.labels" .root | fromYaml) (.labels | default dic
 {{- range $n.egress.ports -}}
 {{- $ports = append $ports (dict "port" . "protocol" "TCP") -}}
 {{- end -}}
-{{- $names := dict "ports" (list (dict "port" 53 "protocol" "UDP") (dict "port" 53 "protocol" "TCP")) -}}
+{{- $names := include "ott.nameServers" . | fromJson -}}
 {{- $found = set $found "egress" (concat (list $names (dict "ports" $ports)) $n.egress.extra) -}}
 {{- end -}}
 {{- toJson $found -}}

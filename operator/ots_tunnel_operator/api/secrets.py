@@ -13,8 +13,10 @@ from ots_tunnel_operator.api.kafka import KafkaSink
 from ots_tunnel_operator.api.object import TunnelSpec
 from ots_tunnel_operator.api.source import CertificateKey, Credentials
 
-#: Keys of a Secret with an AccessKey pair; securityToken may be there beside them.
+#: Keys of a Secret with an AccessKey pair.
 ACCESS_KEY = ("accessKeyId", "accessKeySecret")
+#: The key that may be there beside them, for temporary credentials.
+SECURITY_TOKEN = "securityToken"
 
 #: Folder of the Secret of the place for dead letters.
 DEAD_LETTERS = "dead-letters"

@@ -98,7 +98,8 @@ def _retention_at_risk(world: World, used: int | None) -> Problem | None:
     limit = world.resource.spec.monitoring.retention_warning_percent
     if used is None or used < limit:
         return None
-    more = "add workers or executors, find out what slows the sink, or extend the stream's retention"
+    rest = "find out what slows the sink, or extend the stream's retention"
+    more = f"add workers or executors, {_rate_limits(world)}{rest}"
     return Problem(
         Reason.RETENTION_AT_RISK,
         f"changes not consumed yet use, or will use when existing rows are copied, at least "
@@ -116,6 +117,14 @@ def _nothing_runs(world: World) -> str:
     return "" if spec.replicas else "spec.replicas is 0, so that nothing is consumed: set it to 1 or more"
 
 
+def _rate_limits(world: World) -> str:
+    """What to do about the rate limits that the spec sets, with a comma at its end; empty without one."""
+    spec = world.resource.spec
+    limits = {"spec.source.rateLimit": spec.source.rate_limit, "spec.delivery.rateLimit": spec.delivery.rate_limit}
+    fields = [field for field, limit in limits.items() if limit is not None and limit.rows_per_second_per_worker]
+    return f"raise {' or '.join(fields)}, " if fields else ""
+
+
 def _high_lag(world: World, lag: Lag | None) -> Problem | None:
     spec = world.resource.spec
     # one channel that is known to be late is enough, whatever is unknown of the others
@@ -124,5 +133,5 @@ def _high_lag(world: World, lag: Lag | None) -> Problem | None:
     held = f" and spec.sink.files.maxFileSeconds {spec.sink.holds_seconds}" if spec.sink.holds_seconds else ""
     limit = f"spec.monitoring.lagDegradedSeconds {spec.monitoring.lag_degraded_seconds}{held}"
     part = spec.source.part
-    more = f"add workers up to the number of {part}s, or find out what slows the sink"
+    more = f"add workers up to the number of {part}s, {_rate_limits(world)}or find out what slows the sink"
     return Problem(Reason.LAG_HIGH, f"the slowest {part} is more than {limit} behind: {_nothing_runs(world) or more}")

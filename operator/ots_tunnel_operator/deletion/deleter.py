@@ -222,11 +222,14 @@ class Deleter:
             message = f"the object is released without waiting any longer ({waiting}); {left}"
             await self._reporter.post(remains, Notice("Warning", "DeletionDelayed", message), cache, self._clock())
             return
-        logger.warning("a tunnel is left behind", extra=_where(LogAction.TUNNEL_LEFT_BEHIND, namespace, name, waiting))
+        # the object, which says where the tunnel is, is gone afterwards, and an event lasts for an hour
+        command = "" if remains is None else remains.removal
+        where = _where(LogAction.TUNNEL_LEFT_BEHIND, namespace, name, waiting)
+        logger.warning("a tunnel is left behind", extra=where | {"command": command})
         if remains is not None:
             message = (
-                f"{remains.tunnel} is left behind, because it could not be deleted in time ({waiting}): "
-                f"delete it by hand"
+                f"{remains.tunnel} is left behind, because it could not be deleted in time: delete it by hand: "
+                f"{command} ({waiting})"
             )
             await self._reporter.post(remains, Notice("Warning", "TunnelLeftBehind", message), cache, self._clock())
 

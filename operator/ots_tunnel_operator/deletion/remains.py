@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -99,6 +100,16 @@ class Remains:
         if "stream" in source:
             return f"table of leases {_mapping(source['stream']).get('leaseTable')!r} of table {source.get('table')!r}"
         return f"tunnel {_mapping(source.get('tunnel')).get('name')!r} of table {source.get('table')!r}"
+
+    @property
+    def removal(self) -> str:
+        """The command that deletes the tunnel where it was recorded; the keys are left to its caller."""
+        source = _mapping(_mapping(self.body.get("spec")).get("source"))
+        recorded = _mapping(_mapping(self.body.get("status")).get("tunnel"))
+        tunnel = _mapping(source.get("tunnel")).get("name")
+        place = {"--endpoint": recorded.get("endpoint") or source.get("endpoint"), "--instance": source.get("instance")}
+        options = (part for option, value in place.items() for part in (option, str(value)))
+        return shlex.join(["ots-tunnel", "tunnel", "delete", str(source.get("table")), str(tunnel), *options])
 
     def resource(self) -> Resource:
         """The object with the part of its spec that says where its tunnel is; the rest is left out.

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from ots_tunnel_operator.api.secrets import SecretUse
+from ots_tunnel_operator.api.secrets import ACCESS_KEY, SECURITY_TOKEN, SecretUse
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world.absence import Failure
 
@@ -29,13 +29,24 @@ def read_keys(secret: Mapping[str, Any] | None, use: SecretUse) -> Mapping[str, 
     data = secret.get("data") or {}
     values = {key: text for key in data if (text := _text(data[key], use.is_text))}
     missing = [key for key in use.keys if key not in values]
-    if not missing:
-        return values
-    message = (
-        f"{field}: the Secret has no usable {' and no '.join(missing)}, its keys are {sorted(data)}: "
-        f"add what is missing"
-    )
-    return Failure(Problem(Reason.KEY_MISSING, message, use.conditions))
+    if missing:
+        lacking = (
+            f"{field}: the Secret has no usable {' and no '.join(missing)}, its keys are {sorted(data)}: "
+            f"add what is missing"
+        )
+        return Failure(Problem(Reason.KEY_MISSING, lacking, use.conditions))
+    if use.keys == ACCESS_KEY and (broken := _broken(values)):
+        unfit = (
+            f"{field}: {' and '.join(broken)} of the Secret has a line break or another control character within: "
+            f"write it in one line"
+        )
+        return Failure(Problem(Reason.KEY_MISSING, unfit, use.conditions))
+    return values
+
+
+def _broken(values: Mapping[str, str]) -> list[str]:
+    """Parts of an AccessKey that no header of a request can have: a request with them would not be sent."""
+    return [key for key in (*ACCESS_KEY, SECURITY_TOKEN) if not values.get(key, "").isprintable()]
 
 
 def _text(value: str | None, is_text: bool) -> str:

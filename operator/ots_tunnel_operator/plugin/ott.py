@@ -66,6 +66,11 @@ class Ott:
         return parse_time(self.body["metadata"].get("deletionTimestamp"))
 
     @property
+    def finalizers(self) -> tuple[str, ...]:
+        """What holds it while it is being deleted."""
+        return tuple(self.body["metadata"].get("finalizers") or ())
+
+    @property
     def lease(self) -> tuple[str, str] | None:
         """Namespace and name of the Lease of the operator that serves it; None without a claim."""
         claim = (self.body["metadata"].get("annotations") or {}).get(names.ANNOTATION_OPERATOR)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ots_tunnel_operator.plugin.serving import Serving
 from ots_tunnel_operator.plugin.why.advice import next_steps, steps_for
 from ots_tunnel_operator.plugin.why.remedies import REMEDIES
 from tests.support.kube.api_server import cache, missing_program
@@ -17,13 +18,14 @@ from tests.support.operator.plugin_objects import STATES, late
 
 pytestmark = pytest.mark.api
 
+GONE = Serving("ops/ott")
 #: No API server listens here: kubectl reads every flag before it calls one.
 NOWHERE = "--server=http://127.0.0.1:9"
 
 
 def kubectl_lines() -> Iterator[str]:
     steps = [step for reason in REMEDIES for step in steps_for(late(), reason)]
-    steps += [step for make in STATES.values() for step in next_steps(make())]
+    steps += [step for make in STATES.values() for gone in (None, GONE) for step in next_steps(make(), gone)]
     lines = {line for step in steps for line in step.commands}
     yield from sorted(line for line in lines if line.startswith("kubectl ") and not line.startswith("kubectl ott "))
 

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any, get_args
 
+from ots_tunnel_operator import names
 from ots_tunnel_operator.api.status import ConditionType
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.report import Report, report_of
@@ -247,7 +248,7 @@ def unseen() -> Ott:
 def deleting() -> Ott:
     """It is being deleted."""
     found = body(deletionPolicy="Delete")
-    found["metadata"]["deletionTimestamp"] = "2026-11-20T08:13:30Z"
+    found["metadata"] |= {"deletionTimestamp": "2026-11-20T08:13:30Z", "finalizers": [names.FINALIZER]}
     waiting = ("False", "Deleting", "2 workers have not ended yet")
     going = conditions(Ready=waiting, Progressing=("True", *waiting[1:]))
     found["status"] = {"tunnel": found["status"]["tunnel"], "conditions": going}

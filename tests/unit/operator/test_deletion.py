@@ -398,6 +398,18 @@ async def test_an_object_is_released_with_a_warning_where_the_service_cannot_be_
     assert "delete it by hand" in event["message"]
 
 
+async def test_a_tunnel_that_is_left_behind_is_found_without_its_object(caplog: pytest.LogCaptureFixture) -> None:
+    """The object, which named instance and endpoint, is gone, and an event lasts for an hour."""
+    kube = deleted_object(status=recorded(tunnel=recorded()["tunnel"] | {"endpoint": "https://former.example"}))
+
+    await finish(kube, Service(error=ConnectError("refused " * 200)), AT_ONCE)
+
+    command = "ots-tunnel tunnel delete flights flights-copy --endpoint https://former.example --instance demo"
+    assert f"delete it by hand: {command} (" in messages(kube)["TunnelLeftBehind"]
+    (line,) = (line for line in caplog.records if getattr(line, "action", "") == "tunnel_left_behind")
+    assert vars(line)["command"] == command
+
+
 class Balancer:
     """Answers everything by an empty success that is not the service's."""
 

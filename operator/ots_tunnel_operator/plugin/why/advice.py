@@ -6,23 +6,41 @@ table; only what the cluster does not know, such as the folder with the keys, is
 
 from __future__ import annotations
 
+import re
+
+from ots_tunnel_operator import names
 from ots_tunnel_operator.plugin.ott import Ott
+from ots_tunnel_operator.plugin.serving import Serving
 from ots_tunnel_operator.plugin.why import commands
 from ots_tunnel_operator.plugin.why.remedies import REMEDIES
 from ots_tunnel_operator.plugin.why.secrets import WriteSecrets
 from ots_tunnel_operator.plugin.why.step import Step
 from ots_tunnel_operator.reasons import Reason
 
+#: Begin of what a deletion waits for, where that is a Secret.
+_ABOUT_A_SECRET = re.compile(r": spec\.[\w.]+\.secretRef\.name ")
 
-def next_steps(ott: Ott) -> list[Step]:
-    """What to do now; a single step that says so where that is nothing."""
+
+def next_steps(ott: Ott, gone: Serving | None = None) -> list[Step]:
+    """What to do now; a single step that says so where that is nothing.
+
+    Args:
+        gone: the Lease of the operator that serves the object, where no process renews it; None where one does, or
+            where that is not known.
+    """
+    if gone is not None:
+        return _unserved(ott, gone)
     if ott.deleted is not None:
-        return [Step("See what its deletion waits for:", (commands.events(ott),))]
+        return _deleted(ott)
     if not ott.conditions:
         return [_unseen(ott)]
     problem = ott.problem
     if problem is not None:
         return steps_for(ott, problem.reason, problem.message)
+    return _without_problem(ott)
+
+
+def _without_problem(ott: Ott) -> list[Step]:
     if ott.condition("Completed").is_true:
         return [Step("Nothing: delete it when you do not need its status any more.")]
     if ott.is_suspended:
@@ -50,6 +68,38 @@ def steps_for(ott: Ott, reason: str, message: str = "") -> list[Step]:
     if remedy is None:
         return [Step(message or f"Read the paragraph {reason} of docs/operations.md.")]
     return remedy.steps(ott, message) if isinstance(remedy, WriteSecrets) else remedy(ott)
+
+
+def _unserved(ott: Ott, gone: Serving) -> list[Step]:
+    """An operator has to run before anything else becomes of the object; its status may be as old as the last one."""
+    text = "See why no operator runs by that Lease: until one does, nothing is repaired, scaled, deleted or reported:"
+    namespace, _, name = gone.lease.partition("/")
+    look = Step(text, (commands.operator_pods(namespace), f"kubectl -n {namespace} get lease {name}"))
+    if ott.deleted is None or names.FINALIZER not in ott.finalizers:
+        return [look]
+    left = "table of leases" if ott.leases else "tunnel"
+    rest = f"Where none is to run again, release the object by hand; its workers end, and its {left} stays:"
+    return [look, Step(rest, (commands.release(ott),))]
+
+
+def _deleted(ott: Ott) -> list[Step]:
+    look = Step("See what its deletion waits for:", (commands.events(ott),))
+    if names.FINALIZER not in ott.finalizers:
+        held = "".join(f" (finalizer {each})" for each in ott.finalizers)
+        return [Step(f"Nothing of the operator holds it any more: let what does{held} go on.")]
+    text = "Or release it at once, without waiting for its workers:"
+    if ott.spec.get("deletionPolicy") == "Delete":
+        text = "Or release it at once; a tunnel that is not deleted by then is yours to delete:"
+    return [*(_of_secret(ott) or [look]), Step(text, (commands.force_delete(ott),))]
+
+
+def _of_secret(ott: Ott) -> list[Step]:
+    """How to write the Secret that a deletion waits for; empty where it waits for something else."""
+    message = ott.condition("Ready").message
+    # one that names the Secret later is about the rights of its key, not about the Secret
+    if not _ABOUT_A_SECRET.search(message):
+        return []
+    return steps_for(ott, Reason.SECRET_NOT_FOUND if "no such Secret" in message else Reason.KEY_MISSING, message)
 
 
 def _unseen(ott: Ott) -> Step:

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from math import floor
 from typing import Any
 
+from ots_tunnel_operator import names
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.times import parse_time, timestamp
+
+#: By which the chart's pods of the operator are found.
+OPERATOR_LABEL = "app.kubernetes.io/name=ots-tunnel-operator"
 
 
 def own(ott: Ott, command: str) -> str:
@@ -86,3 +90,20 @@ def leases(ott: Ott) -> str:
 def delete(ott: Ott) -> str:
     """Delete the object."""
     return kubectl(ott, f"delete ott {ott.name}")
+
+
+def force_delete(ott: Ott) -> str:
+    """Let the operator release an object that is being deleted at once."""
+    return kubectl(ott, f"annotate ott {ott.name} --overwrite {names.ANNOTATION_FORCE_DELETE}=true")
+
+
+def release(ott: Ott) -> str:
+    """Take the operator's finalizer from an object; refused where it is no longer at its place."""
+    path = f"/metadata/finalizers/{ott.finalizers.index(names.FINALIZER)}"
+    test = f'{{"op":"test","path":"{path}","value":"{names.FINALIZER}"}}'
+    return kubectl(ott, f"""patch ott {ott.name} --type json -p '[{test},{{"op":"remove","path":"{path}"}}]'""")
+
+
+def operator_pods(namespace: str) -> str:
+    """Show the pods of the operator."""
+    return f"kubectl -n {namespace} get pods -l {OPERATOR_LABEL}"

@@ -31,7 +31,7 @@ _CRD = ("kubectl apply --server-side --force-conflicts -f crds/",)
 _WRITE_KEYS = (
     " --dry-run=client -o yaml | kubectl apply --server-side --force-conflicts --field-manager=kubectl-ott -f -"
 )
-_OPERATOR = "-l app.kubernetes.io/name=ots-tunnel-operator"
+_OPERATOR = f"-l {commands.OPERATOR_LABEL}"
 
 
 def _start_over(ott: Ott, first: str = "S", found: Found = Found.RECORDED) -> Step:

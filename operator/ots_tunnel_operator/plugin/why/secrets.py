@@ -15,6 +15,7 @@ from ots_tunnel_operator.plugin.why import commands
 from ots_tunnel_operator.plugin.why.step import Step
 
 _ACCESS_KEY = ("accessKeyId", "accessKeySecret")
+_TOKEN = "securityToken"
 _LOGIN = ("username", "password")
 #: Fields that refer to one key of a Secret, with the key that the definition fills in.
 _ONE_KEY = {"caRef": "ca.crt", "hmacSecretRef": "secret"}
@@ -51,7 +52,10 @@ class WriteSecrets:
         keys: dict[str, dict[str, None]] = {}
         for each in found:
             if not meant or each.name in meant:
-                keys.setdefault(each.name, {}).update(dict.fromkeys(each.keys))
+                # the token may be there, and is written only where it is what cannot be used
+                is_token = meant and each.keys == _ACCESS_KEY and f"{_TOKEN} of the Secret has" in message
+                token = (_TOKEN,) if is_token else ()
+                keys.setdefault(each.name, {}).update(dict.fromkeys((*each.keys, *token)))
         return [Step(self.text, tuple(_command(ott, name, tuple(of)) + self.rest for name, of in keys.items()))]
 
 

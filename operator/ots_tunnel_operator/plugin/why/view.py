@@ -45,7 +45,8 @@ def why_lines(
     decided = [f"{words(now - each.time)} ago, {each.reason}: {each.text}" for each in last_decisions(ott, events)]
     lines += _section("Last decisions", told(decided) or ["None is known."], screen)
     lines += _heading("Next", screen)
-    for step in next_steps(ott):
+    gone = serving if serving is not None and serving.is_gone(now) else None
+    for step in next_steps(ott, gone):
         lines += screen.sentences(with_flags(step.text, flags))
         # a command is never broken, so that it can be copied
         lines += [f"    {screen.paint(with_flags(command, flags), 'bold')}" for command in step.commands]

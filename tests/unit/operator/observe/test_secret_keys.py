@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel_operator.api.secrets import SecretUse
+from ots_tunnel_operator.api.secrets import ACCESS_KEY, SecretUse
 from ots_tunnel_operator.observe.secret_keys import read_keys
 from ots_tunnel_operator.observe.worker_secrets import observe_worker_secrets
 from ots_tunnel_operator.reasons import Reason
@@ -52,6 +52,21 @@ def test_what_is_missing_is_named(found: dict[str, Any] | None, reason: Reason, 
     assert (failure.problem.reason, failure.problem.conditions) == (reason, ("SinkReady",))
     assert failure.problem.message.startswith("spec.sink.kafka.sasl.secretRef.name 'login': ")
     assert says in failure.problem.message
+
+
+@pytest.mark.parametrize("value", ["one\ntwo", "one\r\ntwo", "a\x00b"])
+@pytest.mark.parametrize("key", ["accessKeyId", "accessKeySecret", "securityToken"])
+def test_a_part_of_an_access_key_that_no_request_can_carry_is_told_as_such(key: str, value: str) -> None:
+    """The endpoint was blamed, because a header with a line break is not sent."""
+    use = replace(USE, path="spec.source.credentials.secretRef", keys=ACCESS_KEY)
+    failure = read_keys(secret(**{"accessKeyId": "id", "accessKeySecret": "secret", key: value}), use)
+
+    assert isinstance(failure, Failure)
+    assert failure.problem.reason is Reason.KEY_MISSING
+    assert failure.problem.message == (
+        f"spec.source.credentials.secretRef.name 'login': {key} of the Secret has a line break or another control "
+        f"character within: write it in one line"
+    )
 
 
 class Secrets:

@@ -82,7 +82,7 @@ def test_commands_that_are_shown_have_the_flags_of_their_caller(
     answers.add("get tablestoretunnels", paused().body)
     answers.add("get deployments", {"metadata": {"name": "orders-copy"}})
     answers.add("get events", {"items": []})
-    answers.add("get leases", said="Error from server (NotFound)", code=1)
+    answers.add("get leases", said="Error from server (Forbidden)", code=1)
 
     run(lambda: cli.main([*words.split(), "--context", "prod"], standalone_mode=False))
 

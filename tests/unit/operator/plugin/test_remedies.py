@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from ots_tunnel.cli import cli as worker_command
 from ots_tunnel_operator.plugin.command import cli as plugin_command
 from ots_tunnel_operator.plugin.ott import Ott
+from ots_tunnel_operator.plugin.serving import Serving
 from ots_tunnel_operator.plugin.why.advice import next_steps, steps_for
 from ots_tunnel_operator.plugin.why.capacity import capacity
 from ots_tunnel_operator.plugin.why.remedies import REMEDIES
@@ -221,6 +223,32 @@ def test_a_busy_sink_is_named_as_a_possible_limit() -> None:
     assert "90 %" in capacity(Ott(body() | {"status": busy}))[0].text
 
 
+def test_workers_at_their_rate_limit_are_not_told_to_split_the_table() -> None:
+    limited = {"throughput": {"rowsPerSecond": 290, "limitRowsPerSecond": 300}}
+    limit = {"delivery__rateLimit": {"rowsPerSecondPerWorker": 100}}
+    equal = capacity(Ott(body(**limit) | {"status": status(**limited, channels={"open": 3})}))
+    fewer = capacity(Ott(body(**limit) | {"status": status(**limited, channels={"open": 5})}))
+    below = {"throughput": {"rowsPerSecond": 100, "limitRowsPerSecond": 300}}
+    slow = capacity(Ott(body(**limit) | {"status": status(**below, channels={"open": 3})}))
+
+    raised = "Raise spec.delivery.rateLimit, because its workers read 290 of the 300 rows/s that are allowed:"
+    assert (equal[0].text, equal[0].commands) == (raised, ("kubectl -n shop edit ott orders-copy",))
+    assert not [step for step in equal if "split" in step.text]
+    # the limit is that of each worker: more of them may read more
+    assert [step.text for step in fewer[:2]] == [raised, "Add workers, because 3 share 5 channels:"]
+    assert "More workers cannot help" in slow[0].text
+
+
+def test_each_rate_limit_is_named() -> None:
+    limits = {
+        "source__rateLimit": {"rowsPerSecondPerWorker": 100},
+        "delivery__rateLimit": {"rowsPerSecondPerWorker": 0},
+    }
+    found = Ott(body(**limits) | {"status": status(throughput={"rowsPerSecond": 300, "limitRowsPerSecond": 300})})
+
+    assert capacity(found)[0].text.startswith("Raise spec.source.rateLimit, because")
+
+
 def test_what_has_no_remedy_shows_the_message_or_the_page() -> None:
     assert steps_for(healthy(), "FromTheFuture", "do this")[0].text == "do this"
     assert "FromTheFuture" in steps_for(healthy(), "FromTheFuture")[0].text
@@ -250,6 +278,48 @@ def test_a_completed_object_needs_nothing() -> None:
             condition["status"] = "True"
 
     assert next_steps(Ott(found))[0].text.startswith("Nothing")
+
+
+def test_a_deletion_that_waits_can_be_ended() -> None:
+    look, end = next_steps(STATES["deleting"]())
+    kept = body()
+    kept["metadata"] |= STATES["deleting"]().body["metadata"]
+
+    assert look.commands == ("kubectl ott events orders-copy -n shop",)
+    assert end.commands == ("kubectl -n shop annotate ott orders-copy --overwrite ots-tunnel.dev/force-delete=true",)
+    assert "is yours to delete" in end.text
+    assert "is yours to delete" not in next_steps(Ott(kept))[1].text
+
+
+def test_a_deletion_that_another_client_holds_is_not_waited_for_here() -> None:
+    found = STATES["deleting"]().body
+    (step,) = next_steps(Ott({**found, "metadata": {**found["metadata"], "finalizers": ["foregroundDeletion"]}}))
+
+    assert "(finalizer foregroundDeletion)" in step.text
+    assert step.commands == ()
+
+
+def test_without_an_operator_nothing_else_is_advised() -> None:
+    gone = Serving("ops/ott", "operator-1", NOW - 7200)
+    look = ("kubectl -n ops get pods -l app.kubernetes.io/name=ots-tunnel-operator", "kubectl -n ops get lease ott")
+
+    for state in ("healthy", "late", "paused"):
+        assert [step.commands for step in next_steps(STATES[state](), gone)] == [look]
+
+
+def test_a_deletion_without_an_operator_can_be_ended_by_hand() -> None:
+    found = STATES["deleting"]().body
+    held = {**found, "metadata": {**found["metadata"], "finalizers": ["another/one", "ots-tunnel.dev/finalizer"]}}
+    _, release = next_steps(Ott(held), Serving("ops/ott"))
+
+    *words, patch = shlex.split(release.commands[0])
+    assert words == ["kubectl", "-n", "shop", "patch", "ott", "orders-copy", "--type", "json", "-p"]
+    # the finalizers of others stay, also where they have changed meanwhile
+    place = "/metadata/finalizers/1"
+    assert json.loads(patch) == [
+        {"op": "test", "path": place, "value": "ots-tunnel.dev/finalizer"},
+        {"op": "remove", "path": place},
+    ]
 
 
 def test_a_claim_without_a_status_leads_to_its_lease() -> None:

@@ -6,15 +6,18 @@ from typing import Any
 
 import pytest
 
+from ots_tunnel.errors import PermissionDenied
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.api.secrets import SecretUse, secret_uses
+from ots_tunnel_operator.diagnosis import Place, service_problem
 from ots_tunnel_operator.observe.secret_keys import read_keys
 from ots_tunnel_operator.plugin.ott import Ott
-from ots_tunnel_operator.plugin.why.advice import steps_for
+from ots_tunnel_operator.plugin.why.advice import next_steps, steps_for
 from ots_tunnel_operator.plugin.why.secrets import named_secrets
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.world.absence import Failure
-from tests.support.operator.plugin_objects import body
+from tests.support.operator.plugin_objects import body, conditions, deleting
+from tests.support.operator.worlds import resource
 
 
 def kafka(ca: dict[str, str]) -> dict[str, Any]:
@@ -80,3 +83,35 @@ def test_without_a_name_in_the_message_every_secret_is_shown() -> None:
     (step,) = steps_for(Ott(body(**SPECS["kafka"])), Reason.SECRET_NOT_FOUND)
 
     assert [command.split()[6] for command in step.commands] == ["ots-credentials", "login", "authorities", "dead"]
+
+
+def test_a_token_that_cannot_be_used_is_written_as_well() -> None:
+    (use, *_) = uses_of(body())
+    values = {"accessKeyId": "aWQ=", "accessKeySecret": "c2VjcmV0", "securityToken": "dG8Ka2Vu"}
+    (step,) = steps_for(Ott(body()), Reason.KEY_MISSING, message({"data": values}, use))
+
+    assert "--from-file=accessKeySecret --from-file=securityToken" in step.commands[0]
+
+
+@pytest.mark.parametrize(
+    ("secret", "first"),
+    [(None, "Create the Secret"), ({"data": {"accessKeyId": "aWQ="}}, "Write these keys of the Secret")],
+)
+def test_a_deletion_that_waits_for_a_secret_says_how_to_write_it(secret: dict[str, Any] | None, first: str) -> None:
+    found = deleting().body
+    (use, *_) = uses_of(found)
+    waiting = ("False", "Deleting", f"the object is being deleted: {message(secret, use)}")
+    write, end = next_steps(Ott({**found, "status": {"conditions": conditions(Ready=waiting)}}))
+
+    assert write.text.startswith(first)
+    assert "create secret generic ots-credentials --from-file=accessKeyId" in write.commands[0]
+    assert "force-delete" in end.commands[0]
+
+
+def test_a_deletion_that_waits_for_rights_leaves_the_secret_alone() -> None:
+    denied = service_problem(PermissionDenied("OTSNoPermissionAccess", "no"), Place.of_source(resource().spec.source))
+    waiting = ("False", "Deleting", f"the object is being deleted: {denied.message}")
+    look, _ = next_steps(Ott({**deleting().body, "status": {"conditions": conditions(Ready=waiting)}}))
+
+    assert "secretRef.name" in denied.message
+    assert look.commands == ("kubectl ott events orders-copy -n shop",)

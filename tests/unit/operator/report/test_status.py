@@ -336,6 +336,22 @@ def test_what_is_late_because_nothing_is_consumed_says_so() -> None:
     assert "spec.replicas is 0, so that nothing is consumed: set it to 1 or more" in message(empty, "Degraded")
 
 
+def test_a_rate_limit_is_named_among_what_makes_an_object_late() -> None:
+    behind = Tunnel(description(channel("c1", client="", consumed=NOW - 10_000)))
+    table = Table(SCHEMA, stream_retention_seconds=100_000)
+    limits = {"source__rateLimit": {"rowsPerSecondPerWorker": 0}, "delivery__rateLimit": {"rowsPerSecondPerWorker": 5}}
+    late = status_of(world(resource(recorded(), **limits), tunnel=behind, pods=(), source=table))
+    risky = {"monitoring": {"retentionWarningPercent": 5}}
+    at_risk = status_of(world(resource(recorded(), **limits, **risky), tunnel=behind, pods=(), source=table))
+
+    raised = ", raise spec.delivery.rateLimit, "
+    assert (condition(late, "Degraded"), raised in message(late, "Degraded")) == (("True", "LagHigh"), True)
+    assert (condition(at_risk, "Degraded"), raised in message(at_risk, "Degraded")) == (
+        ("True", "RetentionAtRisk"),
+        True,
+    )
+
+
 @pytest.mark.parametrize("spec", [{"suspend": True}, {"replicas": 0}])
 def test_a_paused_object_without_anything_to_read_is_not_late(spec: dict[str, Any]) -> None:
     """Its lag grew with its age, and cost a write of the status a minute."""
