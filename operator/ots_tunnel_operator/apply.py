@@ -370,6 +370,6 @@ def _uid(existing: Manifest) -> str:
 def _spark_missing(namespace: str) -> Problem:
     return Problem(
         Reason.SPARK_OPERATOR_MISSING,
-        "spec.engine.baseData Spark: the cluster has no kind SparkApplication: install the kubeflow spark-operator "
+        "spec.engine: the cluster has no kind SparkApplication: install the kubeflow spark-operator "
         f"(helm chart spark-operator) with spark.jobNamespaces={{{namespace}}}, or use engine Workers in a new object",
     )

@@ -22,9 +22,9 @@ COMPONENT = "ots-tunnel-operator"
 
 #: Label with the name of the object that a child belongs to; part of the selector of its workers.
 LABEL_NAME = f"{GROUP}/name"
-#: Label with the role of a child: worker or snapshot.
+#: Label with the role of a child: worker, snapshot or stream.
 LABEL_ROLE = f"{GROUP}/role"
-#: Hash of the worker's document in the pod template: a changed document restarts the pods one by one.
+#: Hash of the document in the pod template of workers, or of a query's driver: a changed one restarts the pods.
 ANNOTATION_CONFIG_HASH = f"{GROUP}/config-hash"
 #: On the workers' Deployment: hash of the pod template that was applied; a changed template replaces the pods.
 ANNOTATION_TEMPLATE_HASH = f"{GROUP}/template-hash"
@@ -59,6 +59,8 @@ ANNOTATION_RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 ROLE_WORKER = "worker"
 #: Role label of a snapshot's application and its pods.
 ROLE_SNAPSHOT = "snapshot"
+#: Role label of a query's application and its pods.
+ROLE_STREAM = "stream"
 
 #: Cost by which the operator names the next worker to go; the lowest one but one, so that it is told from a person's.
 LEAVES_NEXT = "-2147483647"
@@ -105,6 +107,16 @@ def snapshot_name(name: str) -> str:
 def snapshot_config_name(name: str) -> str:
     """Name of the ConfigMap with the document of the snapshot's driver."""
     return f"{name}-snapshot-config"
+
+
+def query_name(name: str) -> str:
+    """Name of the query's SparkApplication, and of the ConfigMap with the record of its progress."""
+    return f"{name}-stream"
+
+
+def query_config_name(name: str) -> str:
+    """Name of the ConfigMap with the document of the query's driver."""
+    return f"{name}-stream-config"
 
 
 def spark_account_name(name: str) -> str:

@@ -77,6 +77,8 @@ class Reason(enum.StrEnum):
     SNAPSHOT_IMPOSSIBLE = "SnapshotImpossible", "An existing tunnel that was consumed before cannot get a snapshot."
     SNAPSHOT_FAILED = "SnapshotFailed", "The SparkApplication ended with splits missing."
     SNAPSHOT_RETRYING = "SnapshotRetrying", "An attempt of the SparkApplication failed; the next one follows."
+    QUERY_FAILED = "QueryFailed", "The query of Spark that follows the tunnel has ended, and no attempt repairs that."
+    QUERY_RETRYING = "QueryRetrying", "An attempt of the query of Spark failed; the next one follows."
     SPARK_OPERATOR_MISSING = "SparkOperatorMissing", "No Spark operator picks up the SparkApplication."
     TUNNEL_INITIALISING = "TunnelInitialising", "The service is preparing the channels; a problem after 300 s."
     # degraded
@@ -111,6 +113,7 @@ class Reason(enum.StrEnum):
     SNAPSHOT_RUNNING = "SnapshotRunning", "Spark copies existing rows."
     BASE_DATA_RUNNING = "BaseDataRunning", "Workers copy existing rows."
     STARTING_WORKERS = "StartingWorkers", "Workers are starting."
+    STARTING_QUERY = "StartingQuery", "The query of Spark that follows the tunnel is starting."
     SCALING = "Scaling", "The number of workers changes."
     ROLLING_WORKERS = "RollingWorkers", "Workers are being replaced by ones with the current configuration."
     ROLLOUT_WAITING = "RolloutWaiting", "The workers run as before until it is their turn to be those of this release."
@@ -198,6 +201,7 @@ STALLED = frozenset(
         Reason.SNAPSHOT_UNKNOWN,
         Reason.SNAPSHOT_IMPOSSIBLE,
         Reason.SNAPSHOT_FAILED,
+        Reason.QUERY_FAILED,
     }
 )
 

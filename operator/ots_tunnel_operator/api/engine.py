@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from ots_tunnel_operator.api.schema import ApiModel, rule, rules
+from ots_tunnel_operator.api.schema import ApiModel, ObjectName, immutable, rule, rules
 
 EngineKind = Literal["Workers", "Spark"]
 #: ASCII without spaces; the class of all spaces differs between the API server and the model.
@@ -23,8 +23,9 @@ class Engine(ApiModel):
     base_data: EngineKind = "Workers"
     """Engine that copies existing rows. Workers: worker pods read them through the tunnel. Spark: a SparkApplication
     reads a snapshot of the table; workers start to follow changes after it."""
-    stream: Literal["Workers"] = "Workers"
-    """Engine that follows changes; always Workers."""
+    stream: EngineKind = "Workers"
+    """Engine that follows changes. Workers: worker pods. Spark: a SparkApplication follows the tunnel into files on a
+    volume; only with tunnel.type Stream."""
 
 
 class Workers(ApiModel):
@@ -84,7 +85,7 @@ class ExecutorResources(ApiModel):
     instances: Annotated[int, Field(ge=1, le=1000)] = 2
     """Number of executor pods."""
     cores: Annotated[int, Field(ge=1, le=64)] = 2
-    """CPU cores of each executor; it copies one split per core at the same time."""
+    """CPU cores of each executor; of a copy, each takes one split at a time."""
     memory: Memory = "4g"
     """Java heap of each executor in Spark's notation, such as 512m or 4g."""
     pod_template: PodTemplate = Field(default_factory=dict)
@@ -92,8 +93,17 @@ class ExecutorResources(ApiModel):
     container is named `spark-kubernetes-executor`. Empty changes nothing."""
 
 
+class Checkpoint(ApiModel):
+    """Place in which Spark keeps how far a query is."""
+
+    claim_name: Annotated[ObjectName, Field(json_schema_extra=immutable("spark.checkpoint.claimName"))]
+    """PersistentVolumeClaim in the object's namespace, which exists and which only the driver uses; the operator never
+    deletes it. Immutable: with another one the query would begin at the tunnel's checkpoints, beside files that hold
+    more."""
+
+
 class Spark(ApiModel):
-    """Settings of the SparkApplication; allowed only where engine.baseData is Spark and in use."""
+    """Settings of the SparkApplication; allowed only where an engine in use is Spark."""
 
     operator: Literal["kubeflow"] = "kubeflow"
     """Spark operator that runs the application."""
@@ -104,4 +114,8 @@ class Spark(ApiModel):
     executor: ExecutorResources = ExecutorResources()
     """Number and size of the executors."""
     conf: SparkConf = Field(default_factory=dict)
-    """Additional Spark settings; settings that the copy depends on override them."""
+    """Additional Spark settings; settings that the copy or the query depends on override them."""
+    checkpoint: Checkpoint | None = None
+    """Place of the query's checkpoints; needed with engine.stream Spark, refused otherwise."""
+    trigger_interval_seconds: Annotated[int, Field(ge=1, le=3600)] | None = None
+    """Seconds between the starts of two batches, for engine.stream Spark; absent means 5."""

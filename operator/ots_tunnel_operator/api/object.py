@@ -100,6 +100,8 @@ _ENGINE_FOUND = (
     "'; found baseData ' + self.baseData + ', stream ' + self.stream"
 )
 _SPARK_USED = "(has(self.source.tunnel) && self.source.tunnel.type != 'Stream' && self.engine.baseData == 'Spark')"
+#: Whether a query of Spark follows changes.
+_BY_QUERY = "self.engine.stream == 'Spark'"
 
 
 #: Sinks that can refuse one record and take the next, as `ots_tunnel.config.sinks` has them; a test compares both.
@@ -147,9 +149,76 @@ class TunnelSpec(ApiModel):
                 field=".monitoring.podMonitor",
             ),
             rule(
-                f"!has(self.spark) || {_SPARK_USED}",
-                "spark has no meaning where engine.baseData is not Spark or tunnel.type is Stream: leave it out",
+                f"!has(self.spark) || {_SPARK_USED} || {_BY_QUERY}",
+                "spark has no meaning where no engine in use (engine.baseData, engine.stream) is Spark: leave it out",
                 field=".spark",
+            ),
+            rule(
+                f"!({_BY_QUERY}) || has(self.source.tunnel) && self.source.tunnel.type == 'Stream'",
+                "engine.stream Spark is only for source.tunnel of type Stream: follow changes with Workers here, or "
+                "copy existing rows by an object of its own",
+                field=".engine.stream",
+                found="(has(self.source.tunnel) ? 'found type ' + self.source.tunnel.type : 'found source.stream')",
+            ),
+            rule(
+                f"!({_BY_QUERY}) || has(self.sink.files)",
+                "sink.files is the only sink that engine.stream Spark writes",
+                field=".sink",
+                found=f"'found ' + {sink_kind('self.sink')}",
+            ),
+            rule(
+                f"!({_BY_QUERY}) || !has(self.sink.files) || self.sink.files.url.startsWith('file:')",
+                "files.url must be file:///path with engine.stream Spark, a folder on a volume that "
+                "spark.driver.podTemplate and spark.executor.podTemplate mount",
+                field=".sink.files.url",
+                found="'found ' + self.sink.files.url",
+            ),
+            rule(
+                f"!({_BY_QUERY}) || !has(self.sink.files) || "
+                "(!has(self.sink.files.unknownColumns) || self.sink.files.unknownColumns == 'Map') && "
+                "self.sink.files.maxFileBytes == 134217728 && self.sink.files.maxFileSeconds == 60",
+                "files.unknownColumns Error, files.maxFileBytes and files.maxFileSeconds are not for engine.stream "
+                "Spark, whose files follow from spark.triggerIntervalSeconds: leave them out",
+                field=".sink.files",
+            ),
+            rule(
+                f"!({_BY_QUERY}) || !has(self.sink.files) || self.sink.files.format == 'Parquet' || "
+                "self.sink.files.compression != 'zstd'",
+                "files.compression zstd is only for files.format Parquet with engine.stream Spark",
+                field=".sink.files.compression",
+                found="'found format ' + self.sink.files.format",
+            ),
+            rule(
+                f"!({_BY_QUERY}) || !has(self.source.tunnel) || !has(self.source.tunnel.stream) || "
+                "!has(self.source.tunnel.stream.endTime)",
+                "tunnel.stream.endTime is not for engine.stream Spark, whose query has no end: leave it out",
+                field=".source.tunnel.stream.endTime",
+            ),
+            rule(
+                f"!({_BY_QUERY}) || !has(self.source.rateLimit) && !has(self.delivery.rateLimit) && "
+                "!has(self.delivery.columns) && !has(self.delivery.filter) && "
+                "self.delivery.onPermanentError == 'Fail' && self.delivery.batchMaxRows == 200 && "
+                "self.delivery.batchMaxBytes == 4000000 && self.delivery.retry.backoffSeconds == 1 && "
+                "self.delivery.retry.backoffMaxSeconds == 60",
+                "delivery and source.rateLimit are not for engine.stream Spark, which delivers every change as it is: "
+                "leave them out",
+                field=".delivery",
+            ),
+            rule(
+                f"!({_BY_QUERY}) || self.replicas == 1",
+                "replicas is the number of workers, and engine.stream Spark has none: leave it out; suspend stops the "
+                "query, and spark.executor.instances is its size",
+                field=".replicas",
+            ),
+            rule(
+                f"({_BY_QUERY}) == (has(self.spark) && has(self.spark.checkpoint))",
+                "spark.checkpoint is needed with engine.stream Spark and only with it",
+                field=".spark.checkpoint",
+            ),
+            rule(
+                f"{_BY_QUERY} || !has(self.spark) || !has(self.spark.triggerIntervalSeconds)",
+                "spark.triggerIntervalSeconds is only for engine.stream Spark",
+                field=".spark.triggerIntervalSeconds",
             ),
             rule(
                 f"has(self.sink.tablestore) || !{_SPARK_USED}",
@@ -237,8 +306,7 @@ class TunnelSpec(ApiModel):
     workers: Workers | None = None
     """Settings of the worker pods; allowed only where an engine in use is Workers. Absent means the defaults."""
     spark: Spark | None = None
-    """Settings of the SparkApplication; allowed only where engine.baseData is Spark and in use. Absent means the
-    defaults."""
+    """Settings of the SparkApplication; allowed only where an engine in use is Spark. Absent means the defaults."""
     monitoring: Monitoring = Monitoring()
     """Thresholds of the Degraded condition."""
     suspend: bool = False
@@ -253,13 +321,25 @@ class TunnelSpec(ApiModel):
         return self.source.kind != "Stream" and self.engine.base_data == "Spark"
 
     @property
+    def uses_query(self) -> bool:
+        """Whether changes are followed by a query of Spark, a SparkApplication of its own."""
+        return self.source.tunnel is not None and self.source.kind == "Stream" and self.engine.stream == "Spark"
+
+    @property
     def lag_limit_seconds(self) -> int:
         """Lag in seconds above which the object is Degraded: what a sink holds is late by design."""
-        return self.monitoring.lag_degraded_seconds + self.sink.holds_seconds
+        return self.monitoring.lag_degraded_seconds + self.held_seconds
+
+    @property
+    def held_seconds(self) -> int:
+        """Seconds for which workers hold records before the sink stores them; a query of Spark writes each batch."""
+        return 0 if self.uses_query else self.sink.holds_seconds
 
     @property
     def uses_workers(self) -> bool:
         """Whether worker pods copy existing rows or follow changes."""
+        if self.uses_query:
+            return False
         return self.source.kind != "BaseData" or self.engine.base_data == "Workers"
 
     @property
@@ -323,11 +403,12 @@ class TablestoreTunnel(ApiModel):
                 f"metadata.name must not be longer than {MAX_NAME} characters: names of pods are made from it",
             ),
             rule(
-                "!has(self.spec.source.tunnel) || self.spec.source.tunnel.type == 'Stream' || "
-                "self.spec.engine.baseData != 'Spark' || "
+                "!has(self.spec.source.tunnel) || self.spec.engine.stream != 'Spark' && "
+                "(self.spec.source.tunnel.type == 'Stream' || self.spec.engine.baseData != 'Spark') || "
                 "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
                 "metadata.name must begin with a letter and hold only small letters, digits and dashes "
-                "where spec.engine.baseData is Spark: the Spark operator refuses other names",
+                "where an engine in use (engine.baseData, engine.stream) is Spark: the Spark operator refuses other "
+                "names",
             ),
         )
     )

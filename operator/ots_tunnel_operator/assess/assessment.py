@@ -12,6 +12,8 @@ from ots_tunnel_operator.assess.gaps import Gap, find_gaps
 from ots_tunnel_operator.assess.kept_reports import shown
 from ots_tunnel_operator.assess.lag import Lag, measure
 from ots_tunnel_operator.assess.preflight import find_problem, find_verdict
+from ots_tunnel_operator.assess.query import Query, assess_query
+from ots_tunnel_operator.assess.query_lag import lag_of_query
 from ots_tunnel_operator.assess.read_mark import ReadMark, read_mark
 from ots_tunnel_operator.assess.scaling.peeking import is_paused, is_read_to_its_end
 from ots_tunnel_operator.assess.scaling.scaling import Scaling, assess_scaling, stopped_by
@@ -29,6 +31,7 @@ class Assessment:
     problem: Problem | None
     """The first thing that prevents progress; None where nothing does."""
     snapshot: Snapshot
+    query: Query
     lag: Lag | None
     """As shown, also from kept reports; None before the stream phase, or while the tunnel is unknown."""
     answered_lag: Lag | None
@@ -66,6 +69,7 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     """
     everything, world = world, of_recorded(world)
     snapshot = assess_snapshot(world, missing_seconds=spark_missing_seconds)
+    query = assess_query(world, missing_seconds=spark_missing_seconds)
     description = world.tunnel.description if isinstance(world.tunnel, Tunnel) else None
     deployment = world.deployment
     seen = shown(world)
@@ -77,6 +81,7 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     completed, done = is_completed(world), was_completed(world)
     scaling = assess_scaling(world, answered, stopped_by(world, problem, snapshot, completed=completed or done))
     lag = None if description is None else measure(description, seen.pods, world.now, world.peeks)
+    lag = lag_of_query(lag, query)
     # the next worker counts the retention from the consume points, whatever a look without a client has found; of a
     # stream without a tunnel from the checkpoints, where the look has read
     has_stood = is_paused(world) and world.resource.spec.source.stream is None
@@ -94,6 +99,7 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     return Assessment(
         problem=problem,
         snapshot=snapshot,
+        query=query,
         lag=lag,
         answered_lag=answered,
         was_completed=done,
@@ -102,7 +108,7 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
         base_eta=eta,
         retention_used=used,
         verdict=find_verdict(everything, snapshot),
-        degradation=find_degradation(seen, snapshot, lag, ahead),
+        degradation=find_degradation(seen, snapshot, query, lag, ahead),
         scaling=scaling,
         trouble=find_trouble(everything),
         gaps=gaps,

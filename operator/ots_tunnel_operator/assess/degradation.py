@@ -7,7 +7,8 @@ Messages contain no figure that changes by itself, so that a steadily degraded o
 from __future__ import annotations
 
 from ots_tunnel_operator.assess.lag import Lag, round_lag
-from ots_tunnel_operator.assess.progress import find_idle_copy, find_standstill, find_unreachable
+from ots_tunnel_operator.assess.progress import find_idle_copy, find_idle_query, find_standstill, find_unreachable
+from ots_tunnel_operator.assess.query import Query
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -19,12 +20,15 @@ FAILING_SECONDS = 60.0
 SHOWN_CLIENTS = 5
 
 
-def find_degradation(world: World, snapshot: Snapshot, lag: Lag | None, retention_ahead: int | None) -> Problem | None:
+def find_degradation(
+    world: World, snapshot: Snapshot, query: Query, lag: Lag | None, retention_ahead: int | None
+) -> Problem | None:
     """The most severe degradation; None without one.
 
     Args:
         world: what was observed.
         snapshot: of this world.
+        query: of this world.
         lag: of the tunnel.
         retention_ahead: percent of the retention in use for certain, now or at the end of the base phase; None is
             unknown.
@@ -36,6 +40,7 @@ def find_degradation(world: World, snapshot: Snapshot, lag: Lag | None, retentio
         find_unreachable(world),
         find_standstill(world),
         find_idle_copy(world, snapshot),
+        find_idle_query(world, query),
         _retention_at_risk(world, retention_ahead),
         _high_lag(world, lag),
     )
@@ -130,8 +135,10 @@ def _high_lag(world: World, lag: Lag | None) -> Problem | None:
     # one channel that is known to be late is enough, whatever is unknown of the others
     if lag is None or lag.caught_up or round_lag(lag.known_seconds or 0) <= spec.lag_limit_seconds:
         return None
-    held = f" and spec.sink.files.maxFileSeconds {spec.sink.holds_seconds}" if spec.sink.holds_seconds else ""
+    held = f" and spec.sink.files.maxFileSeconds {spec.held_seconds}" if spec.held_seconds else ""
     limit = f"spec.monitoring.lagDegradedSeconds {spec.monitoring.lag_degraded_seconds}{held}"
     part = spec.source.part
     more = f"add workers up to the number of {part}s, {_rate_limits(world)}or find out what slows the sink"
+    if spec.uses_query:
+        more = "give spark.driver and spark.executor more room, or find out what slows the query"
     return Problem(Reason.LAG_HIGH, f"the slowest {part} is more than {limit} behind: {_nothing_runs(world) or more}")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import orphaned
+from ots_tunnel_operator.assess.query import Query
+from ots_tunnel_operator.assess.query_state import QueryState
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
-from ots_tunnel_operator.assess.spark_state import AppState
+from ots_tunnel_operator.assess.spark_state import Application, AppState
+from ots_tunnel_operator.world.pod import SparkPod
 from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World
 
@@ -17,7 +22,7 @@ HOLDING = (ChannelStatus.OPEN, ChannelStatus.CLOSING)
 _NODE = "its node may be lost, and its process run on"
 
 
-def draining(world: World, snapshot: Snapshot) -> str:
+def draining(world: World, snapshot: Snapshot, query: Query) -> str:
     """The consumers that have not stopped yet, in words; empty where nothing runs.
 
     A SparkApplication runs until the Spark operator reports its end or its suspension and each of its pods has ended.
@@ -28,29 +33,33 @@ def draining(world: World, snapshot: Snapshot) -> str:
         found.append("workers are draining")
     elif is_deployed(world):
         found.append("the workers' Deployment is not at 0 yet")
+    elif _runs(query.application, world.query_pods, is_seen=query.state is not QueryState.OPERATOR_MISSING):
+        found.append("the query's SparkApplication is stopping")
     elif client := client_without_pod(world):
         part = world.resource.spec.source.part
         found.append(f"client {client!r} holds {part}s although its pod is gone: {gone(world)}")
-    application = snapshot.application
-    runs = application is not None and not (application.state.terminal or application.state is AppState.SUSPENDED)
-    if (runs and snapshot.state is not SnapshotState.OPERATOR_MISSING) or any(
-        pod.is_alive and not pod.terminated for pod in world.spark_pods
-    ):
+    if _runs(snapshot.application, world.spark_pods, is_seen=snapshot.state is not SnapshotState.OPERATOR_MISSING):
         found.append("the snapshot's SparkApplication is stopping")
     return " and ".join(found)
 
 
 def gone(world: World) -> str:
     """What to know about a client without a pod, for messages."""
-    if world.resource.spec.source.stream is not None:
+    spec = world.resource.spec
+    if spec.source.stream is not None:
         return f"{_NODE}; its leases count as expired once they stood still for workers.heartbeatTimeoutSeconds"
-    return (
-        f"{_NODE}; the service frees the channels once the client has been silent for workers.heartbeatTimeoutSeconds"
-    )
+    silent = "30 s" if spec.uses_query else "workers.heartbeatTimeoutSeconds"
+    return f"{_NODE}; the service frees the channels once the client has been silent for {silent}"
+
+
+def _runs(application: Application | None, pods: Iterable[SparkPod], *, is_seen: bool) -> bool:
+    """Whether something of an application may run; nothing of one that no Spark operator has seen."""
+    runs = application is not None and not (application.state.terminal or application.state is AppState.SUSPENDED)
+    return (runs and is_seen) or any(pod.is_alive and not pod.terminated for pod in pods)
 
 
 def client_without_pod(world: World) -> str:
-    """A client of the object's workers that holds a channel although no pod is left; empty without one.
+    """A client of the object that holds a channel although no pod is left; empty without one.
 
     A pod that is deleted by force, or with its node, is gone from the API server, and its process may run on. The
     service knows better: it frees the channels of a client that is silent for the heartbeat timeout. Where the tunnel

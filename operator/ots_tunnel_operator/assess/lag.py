@@ -42,7 +42,9 @@ class Lag:
 
     @property
     def known_seconds(self) -> int | None:
-        """The largest known lag of a channel, whatever is unknown of the others; None where every one is unknown."""
+        """The lag, or the largest known one of a channel where that of another is unknown; None where every one is."""
+        if self.seconds is not None:
+            return self.seconds
         return max((channel.seconds for channel in self.channels if channel.seconds is not None), default=None)
 
 

@@ -38,6 +38,8 @@ from __future__ import annotations
 from ots_tunnel.model import ChannelInfo, ChannelType
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import consumable, is_initialised, reported_channels
+from ots_tunnel_operator.assess.query import Query
+from ots_tunnel_operator.assess.query_state import QueryState
 from ots_tunnel_operator.assess.scaling.record import wanted_workers
 from ots_tunnel_operator.assess.snapshot import SPLIT_DEADLINE, Snapshot
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
@@ -54,6 +56,8 @@ STARTING_SECONDS = 300.0
 COPYING_SECONDS = 2 * SPLIT_DEADLINE + PROGRESS_SECONDS
 #: States of a copy in which something has to move; the others are problems, or wait for the stream.
 _MOVING = frozenset({SnapshotState.STARTING, SnapshotState.COPYING, SnapshotState.INTERRUPTED, SnapshotState.SETTLING})
+#: States of a query in which its pods have to run.
+_QUERY_MOVES = frozenset({QueryState.STARTING, QueryState.FOLLOWING})
 #: Phase of a pod that has started.
 RUNNING = "Running"
 #: Seconds for which a ready worker may not answer.
@@ -114,6 +118,22 @@ def find_idle_copy(world: World, snapshot: Snapshot) -> Problem | None:
         return _idle(f"pod {pod.name} is {pod.phase} ({pod.message or 'no reason is shown'}): let it start")
     what = f"{snapshot.message}: see the logs of its driver, its executors and the Spark operator"
     return _idle(what) if idle >= COPYING_SECONDS else None
+
+
+def find_idle_query(world: World, query: Query) -> Problem | None:
+    """A query by Spark whose pods do not start; None where they run, or another problem says why they do not."""
+    app = query.application
+    if world.resource.spec.suspend or app is None or query.state not in _QUERY_MOVES:
+        return None
+    alive = [pod for pod in world.query_pods if pod.is_alive]
+    executors = [pod for pod in alive if pod.is_executor]
+    runs = any(pod.phase == RUNNING for pod in executors)
+    waiting = [pod for pod in alive if pod.phase != RUNNING and not (runs and pod.is_executor)]
+    if not waiting or world.now - max(app.submitted or 0.0, app.created) < STARTING_SECONDS:
+        return None
+    pod = min(waiting, key=lambda pod: (pod.is_executor, pod.name))
+    why = f"pod {pod.name} is {pod.phase} ({pod.message or 'no reason is shown'}): let it start"
+    return Problem(Reason.NOT_PROGRESSING, f"the query by Spark stands still: {why}")
 
 
 def _idle(what: str) -> Problem:

@@ -18,10 +18,11 @@ from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SECRET, SPARK_APPLICATION, Manifest
+from ots_tunnel_operator.kube.watched import SPARK_LABEL
 from ots_tunnel_operator.loop_cache import LoopCache, Side
 from ots_tunnel_operator.manifests.children import is_child, is_owned
 from ots_tunnel_operator.observe.access_key import read_credentials
-from ots_tunnel_operator.observe.pods import worker_pod
+from ots_tunnel_operator.observe.pods import spark_pod, worker_pod
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world.absence import Failure
 from ots_tunnel_operator.world.resource import Resource
@@ -153,6 +154,24 @@ class Policy:
         alive = await self._alive(self._kube, remains.namespace, remains.name)
         if alive:
             raise Draining(f"worker {alive} is draining")
+        if remains.uses_query and (waiting := await self._end_query(remains.namespace, remains.name, remains.uid)):
+            raise Draining(waiting)
+
+    async def _end_query(self, namespace: str, name: str, uid: str) -> str:
+        """Delete a query's SparkApplication; what is left of it in words, empty where nothing is."""
+        application = names.query_name(name)
+        found = await self._kube.get(SPARK_APPLICATION, namespace, application)
+        if found is not None and not is_child(found, SPARK_APPLICATION, name, uid):
+            # that of somebody else, and its pods, are left alone
+            return ""
+        if found is not None:
+            if not found["metadata"].get("deletionTimestamp"):
+                one = str(found["metadata"].get("uid") or "")
+                await self._kube.delete(SPARK_APPLICATION, namespace, application, uid=one)
+            return "the query's SparkApplication is being removed"
+        pods = await self._kube.list(POD, namespace, f"{SPARK_LABEL}={application}")
+        alive = next((pod.name for pod in map(spark_pod, pods) if pod.is_alive and not pod.terminated), "")
+        return f"pod {alive} of the query is ending" if alive else ""
 
     async def _stop_consumers(self, resource: Resource) -> None:
         namespace = resource.namespace
@@ -161,6 +180,8 @@ class Policy:
             await self._stop(namespace, resource.name, found)
         if alive := await self._alive(self._kube, namespace, resource.name):
             raise NotYet(f"worker {alive} is draining")
+        if resource.spec.uses_query and (waiting := await self._end_query(namespace, resource.name, resource.uid)):
+            raise NotYet(waiting)
         if not resource.spec.uses_spark:
             # the engine is immutable; without Spark the operator may have no rights on its kinds
             return

@@ -76,6 +76,11 @@ class Remains:
         return bool(_mapping(_mapping(self.body.get("spec")).get("engine")).get("baseData") == "Spark")
 
     @property
+    def uses_query(self) -> bool:
+        """Whether a query of Spark follows the changes."""
+        return bool(_mapping(_mapping(self.body.get("spec")).get("engine")).get("stream") == "Spark")
+
+    @property
     def drain_seconds(self) -> float:
         """Longest end of a worker: its pod is killed after its grace period, and its node may take a moment more."""
         workers = _mapping(_mapping(self.body.get("spec")).get("workers"))

@@ -38,7 +38,7 @@ POLLED_WAITS = frozenset(
 )
 
 #: Problems that end by themselves and whose end no watch reports: growing pauses would only show them for longer.
-SPARK_PROBLEMS = frozenset({Reason.SPARK_OPERATOR_MISSING, Reason.SNAPSHOT_RETRYING})
+SPARK_PROBLEMS = frozenset({Reason.SPARK_OPERATOR_MISSING, Reason.SNAPSHOT_RETRYING, Reason.QUERY_RETRYING})
 
 
 @dataclass(frozen=True, slots=True)

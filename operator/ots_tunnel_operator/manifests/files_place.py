@@ -1,7 +1,8 @@
 """Where the files of an object's sink are, by what the URL alone does not tell: the volume, or the store. Pure.
 
 The URL is immutable, but another volume at its path, or a bucket of its name in another store, is another place, which
-would get only what comes later. So the place is recorded on the workers' Deployment, and another one is refused.
+would get only what comes later. So the place is recorded on the workers' Deployment, or in the status for a query of
+Spark, and another one is refused.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ots_tunnel.endpoint import host_of
 from ots_tunnel_operator.api.files import FileStore
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.api.status import MAX_FILES_PLACE
+from ots_tunnel_operator.manifests.spark_submission import DRIVER_CONTAINER
 from ots_tunnel_operator.manifests.worker_mounts import mount_of
 
 #: Stores in which the name of a bucket is unique in all of their regions: another host leads to the same bucket.
@@ -36,7 +38,10 @@ def files_place(obj: TablestoreTunnel) -> str:
         return ""
     if files.is_bucket:
         return f"{files.url} in {_store_of(files.endpoint)}"
-    mount = mount_of(obj.spec.worker_settings.pod_template, folder_of(files))
+    if obj.spec.uses_query:
+        mount = mount_of(obj.spec.spark_settings.driver.pod_template, folder_of(files), DRIVER_CONTAINER)
+    else:
+        mount = mount_of(obj.spec.worker_settings.pod_template, folder_of(files))
     return _bounded(mount.place_of(folder_of(files))) if mount is not None else ""
 
 

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests.files_place import folder_of
+from ots_tunnel_operator.manifests.invalid_query import query_findings
+from ots_tunnel_operator.manifests.template_depth import too_deep
 from ots_tunnel_operator.manifests.worker_document import worker_document
 from ots_tunnel_operator.manifests.worker_mounts import mount_of
 from ots_tunnel_operator.manifests.worker_volumes import file_places
 from ots_tunnel_operator.reasons import Problem, Reason
 
-#: Most levels of a pod template. Those of Kubernetes have about ten; the API server takes thousands of anything.
-MAX_LEVELS = 50
-
 
 def find_invalid_spec(obj: TablestoreTunnel) -> Problem | None:
-    """The problem of a spec that no worker could carry out; None where workers can, or none are used."""
+    """The problem of a spec that no worker or query could carry out; None where they can, or none are used."""
+    if obj.spec.uses_query:
+        return next(query_findings(obj), None)
     return next(_findings(obj), None) if obj.spec.uses_workers else None
 
 
 def _findings(obj: TablestoreTunnel) -> Iterator[Problem]:
     template = obj.spec.worker_settings.pod_template
-    if _is_deeper(template, MAX_LEVELS):
+    if (deep := too_deep("spec.workers.podTemplate", template)) is not None:
         # first: it could not be rendered
-        yield Problem(
-            Reason.INVALID_SPEC,
-            f"spec.workers.podTemplate: found fields nested more than {MAX_LEVELS} levels deep, allowed are "
-            f"{MAX_LEVELS}: correct the template",
-        )
+        yield deep
         return
     try:
         # the id of a tunnel is not part of the spec
@@ -59,19 +55,3 @@ def _findings(obj: TablestoreTunnel) -> Iterator[Problem]:
                 f"that may be written",
                 ("SinkReady",),
             )
-
-
-def _is_deeper(value: Any, levels: int) -> bool:
-    """Whether there is a value behind so many levels of maps and lists."""
-    below = [value]
-    for _ in range(levels):
-        below = [member for each in below for member in _members(each)]
-        if not below:
-            return False
-    return True
-
-
-def _members(value: Any) -> list[Any]:
-    if isinstance(value, Mapping):
-        return list(value.values())
-    return value if isinstance(value, list) else []

@@ -1,7 +1,7 @@
-"""ServiceAccount, Role and RoleBinding of a snapshot's driver, each named `<name>-spark`, and the executors' account.
+"""ServiceAccount, Role and RoleBinding of a Spark driver, each named `<name>-spark`, and the executors' account.
 
-Executors read the table and write it; they never call the API server. So they have an account of their own without any
-right, whose token is not in their pods. Pure.
+Executors read and write; they never call the API server. So they have an account of their own without any
+right, whose token is not in their pods. `of` is the role label of what they are for. Pure.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ _DRIVER_RESOURCES: Final = ["pods", "services", "configmaps", "persistentvolumec
 _DRIVER_VERBS: Final = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 
 
-def service_account(obj: TablestoreTunnel) -> Manifest:
+def service_account(obj: TablestoreTunnel, of: str = ROLE_SNAPSHOT) -> Manifest:
     """Build ServiceAccount `<name>-spark` of the driver's pod."""
-    return child(obj, "v1", "ServiceAccount", spark_account_name(obj.name), ROLE_SNAPSHOT)
+    return child(obj, "v1", "ServiceAccount", spark_account_name(obj.name), of)
 
 
-def executors_account(obj: TablestoreTunnel) -> Manifest:
+def executors_account(obj: TablestoreTunnel, of: str = ROLE_SNAPSHOT) -> Manifest:
     """Build ServiceAccount `<name>-spark-executors` of the executors' pods, which no Role names."""
-    account = child(obj, "v1", "ServiceAccount", spark_executors_name(obj.name), ROLE_SNAPSHOT)
+    account = child(obj, "v1", "ServiceAccount", spark_executors_name(obj.name), of)
     return account | {"automountServiceAccountToken": False}
 
 
-def role(obj: TablestoreTunnel) -> Manifest:
+def role(obj: TablestoreTunnel, of: str = ROLE_SNAPSHOT) -> Manifest:
     """Build Role `<name>-spark`: the driver runs executors and records progress (docs/architecture.md 6.4)."""
     rules = [{"apiGroups": [""], "resources": _DRIVER_RESOURCES, "verbs": _DRIVER_VERBS}]
-    return child(obj, _RBAC, "Role", spark_account_name(obj.name), ROLE_SNAPSHOT) | {"rules": rules}
+    return child(obj, _RBAC, "Role", spark_account_name(obj.name), of) | {"rules": rules}
 
 
-def role_binding(obj: TablestoreTunnel) -> Manifest:
+def role_binding(obj: TablestoreTunnel, of: str = ROLE_SNAPSHOT) -> Manifest:
     """Build RoleBinding `<name>-spark`, which grants the Role to the ServiceAccount."""
     name = spark_account_name(obj.name)
-    return child(obj, _RBAC, "RoleBinding", name, ROLE_SNAPSHOT) | {
+    return child(obj, _RBAC, "RoleBinding", name, of) | {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": obj.namespace}],
     }

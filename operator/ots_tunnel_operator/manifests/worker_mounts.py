@@ -1,4 +1,4 @@
-"""The volumes that a pod template mounts into the worker's container for files. Pure.
+"""The volumes that a pod template mounts into a container for files. Pure.
 
 The API server does not validate templates, so anything may be in them.
 """
@@ -50,18 +50,18 @@ class Mount:
         return f"{_text(_without_values(self.source))}:{below}"
 
 
-def mount_of(template: Mapping[str, Any], folder: str) -> Mount | None:
-    """The volume that has a folder of the worker's container, the one that is mounted deepest; None without one."""
-    below = [mount for mount in _mounts(template) if _is_below(folder, mount.path)]
+def mount_of(template: Mapping[str, Any], folder: str, container: str = names.WORKER_CONTAINER) -> Mount | None:
+    """The volume that has a folder of a container, the one that is mounted deepest; None without one."""
+    below = [mount for mount in _mounts(template, container) if _is_below(folder, mount.path)]
     return max(below, key=lambda mount: len(mount.path), default=None)
 
 
-def _mounts(template: Mapping[str, Any]) -> Iterator[Mount]:
-    """The volumes that a pod template adds to the worker's container, and that may be written."""
+def _mounts(template: Mapping[str, Any], wanted: str) -> Iterator[Mount]:
+    """The volumes that a pod template adds to a container, and that may be written."""
     spec = template.get("spec")
     volumes = {item.get("name"): item for item in _items(spec, "volumes") if isinstance(item.get("name"), str)}
     for container in _items(spec, "containers"):
-        if container.get("name") != names.WORKER_CONTAINER:
+        if container.get("name") != wanted:
             continue
         for mount in _items(container, "volumeMounts"):
             name = mount.get("name")

@@ -13,6 +13,7 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.kube.cluster import Reader
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SPARK_APPLICATION, Kind, Manifest
 from ots_tunnel_operator.kube.looked_at import look_at
+from ots_tunnel_operator.kube.watched import SPARK_LABEL
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.observe.belonging import with_own_reports, with_own_terminations
@@ -30,7 +31,7 @@ from ots_tunnel_operator.observe.worker_page import ReadPage
 from ots_tunnel_operator.observe.worker_secrets import observe_worker_secrets
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.turns.queue import Patience
-from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.pod import Pod, SparkPod
 from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.world import Competitor, RolloutTurn, World
 
@@ -84,9 +85,9 @@ class Observer:
         world = observe_silence(world, cache)
         world = replace(world, pod_monitor=await observe_pod_monitor(self._kube, resource, cache))
         if resource.spec.uses_spark:
-            selector = f"sparkoperator.k8s.io/app-name={names.snapshot_name(resource.name)}"
-            items = await self._kube.list(POD, resource.namespace, selector)
-            world = replace(world, spark_pods=tuple(spark_pod(item) for item in items))
+            world = replace(world, spark_pods=await self._spark_pods(resource, names.snapshot_name(resource.name)))
+        if resource.spec.uses_query:
+            world = replace(world, query_pods=await self._spark_pods(resource, names.query_name(resource.name)))
         if elder is not None:
             return with_own_terminations(world)
         world = replace(world, worker_secrets=await observe_worker_secrets(self._kube, resource))
@@ -100,11 +101,19 @@ class Observer:
                 world = await self._peek.observe(world, cache, cache.patience)
         return observe_settling(observe_movement(with_own_terminations(world), cache), cache)
 
+    async def _spark_pods(self, resource: Resource, application: str) -> tuple[SparkPod, ...]:
+        """The pods of a SparkApplication, whoever made it."""
+        items = await self._kube.list(POD, resource.namespace, f"{SPARK_LABEL}={application}")
+        return tuple(spark_pod(item) for item in items)
+
     async def _children(self, resource: Resource, cache: LoopCache) -> dict[tuple[str, str], Mapping[str, Any]]:
         wanted: list[tuple[Kind, str, str]] = [(DEPLOYMENT, names.deployment_name(resource.name), names.ROLE_WORKER)]
         if resource.spec.uses_spark:
             wanted.append((CONFIG_MAP, names.snapshot_name(resource.name), names.ROLE_SNAPSHOT))
             wanted.append((SPARK_APPLICATION, names.snapshot_name(resource.name), names.ROLE_SNAPSHOT))
+        if resource.spec.uses_query:
+            wanted.append((CONFIG_MAP, names.query_name(resource.name), names.ROLE_STREAM))
+            wanted.append((SPARK_APPLICATION, names.query_name(resource.name), names.ROLE_STREAM))
         found = await self._owned(resource, wanted, cache)
         if (
             resource.spec.sink.files is not None

@@ -6,10 +6,10 @@ Theory of operation
 
     1. the object is being deleted          nothing: `deletion` handles it
     2. a reset is asked for or under way    refuse it, begin it, or go on with it (`plan.reset`)
-    3. spec.suspend                         workers to 0, the SparkApplication suspended; works in every state
+    3. spec.suspend                         workers to 0, SparkApplications suspended; works in every state
     4. delivered earlier, tunnel now gone,  workers to 0, still Completed
        or the source where none is needed
-    5. a problem that workers would worsen  workers to 0, the SparkApplication suspended (`STOPS_WORKERS`)
+    5. a problem that workers would worsen  workers to 0, SparkApplications suspended (`STOPS_WORKERS`)
     6. another problem                      workers that run keep running as wanted, or as they are where the spec is
                                             invalid or the destination is not the recorded one; nothing new is
                                             created; a possible gap that a worker may refute is shown beside what
@@ -21,8 +21,9 @@ Theory of operation
                                             left no row in it begins anew (`plan.snapshot`)
     10. tunnel not recorded or initialised  create or adopt it, wait for its channels
     11. snapshot needed                     run it, wait, record it (`plan.snapshot`)
-    12. no engine is Workers                Completed
-    13. otherwise                           as many workers as wanted (`plan.workers`)
+    12. Spark follows the changes           keep its query as wanted (`plan.query`)
+    13. no engine is Workers                Completed
+    14. otherwise                           as many workers as wanted (`plan.workers`)
 
 In every case but the first two, `plan.monitoring` adds what is to do about the workers' PodMonitor.
 
@@ -62,8 +63,9 @@ from ots_tunnel_operator.assess.creation import (
 )
 from ots_tunnel_operator.assess.draining import client_without_pod, draining, gone, is_deployed
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
-from ots_tunnel_operator.plan.actions import EnsureDestination, Plan, RecordStatus, Wait
+from ots_tunnel_operator.plan.actions import Action, EnsureDestination, Plan, RecordStatus, Wait
 from ots_tunnel_operator.plan.monitoring import monitoring
+from ots_tunnel_operator.plan.query import plan_query, suspend_query
 from ots_tunnel_operator.plan.reset import plan_reset, refuse_reset
 from ots_tunnel_operator.plan.sight import Sight, look
 from ots_tunnel_operator.plan.snapshot import copy_again, plan_snapshot, record_actions, suspend_snapshot
@@ -130,6 +132,8 @@ def _without_reset(world: World, assessment: Assessment, settings: Settings) -> 
         return unmade
     if assessment.snapshot.state is not SnapshotState.NOT_NEEDED:
         return plan_snapshot(world, assessment.snapshot, settings)
+    if spec.uses_query:
+        return plan_query(world, assessment, settings, problem)
     found = consume(world, assessment, settings, problem) if spec.uses_workers else Plan(completed=True)
     return replace(found, actions=(*record_actions(world), *found.actions))
 
@@ -144,8 +148,7 @@ def _with_problem(world: World, assessment: Assessment, settings: Settings, prob
         return Plan(scale_down(world, assessment), completed=True)
     if problem.stops_workers:
         # a task of Spark that goes on could write what makes a lost table look copied
-        suspension = suspend_snapshot(world, assessment.snapshot, settings) or ()
-        actions = (*scale_down(world, assessment), *suspension)
+        actions = (*scale_down(world, assessment), *_suspensions(world, assessment, settings))
         return Plan(actions, problem=problem, completed=assessment.was_completed)
     if problem.leaves_workers or not may_consume(world, assessment):
         return leave(assessment, problem)
@@ -217,8 +220,13 @@ def _destination_step(world: World, seen: Sight) -> Plan | None:
 
 def _suspended(world: World, assessment: Assessment, settings: Settings) -> Plan:
     """Stop every consumer; works in every state."""
-    suspension = suspend_snapshot(world, assessment.snapshot, settings)
-    still = draining(world, assessment.snapshot)
+    still = draining(world, assessment.snapshot, assessment.query)
     wait = Wait(Reason.SUSPENDING, still) if still else None
-    actions = scale_down(world, assessment) + (suspension or ())
+    actions = (*scale_down(world, assessment), *_suspensions(world, assessment, settings))
     return Plan(actions, wait, assessment.problem, completed=assessment.was_completed)
+
+
+def _suspensions(world: World, assessment: Assessment, settings: Settings) -> tuple[Action, ...]:
+    """What suspends the applications of Spark that run."""
+    copy = suspend_snapshot(world, assessment.snapshot, settings) or ()
+    return (*copy, *(suspend_query(world, assessment.query, settings) or ()))

@@ -89,10 +89,15 @@ def _answer(world: World, assessment: Assessment) -> tuple[Course, Facts] | Refu
             f"spec.source: found stream, needed is tunnel: every form of a reset makes another tunnel; "
             f"{resource.start_over()}"
         )
+    if resource.spec.uses_query:
+        return Refusal(
+            f"spec.engine.stream: found Spark, needed is Workers: every form of a reset makes another tunnel, and "
+            f"beside the files of the former one a query writes nothing; {resource.start_over()}"
+        )
     if not resource.spec.suspend:
         pause = pause_command(resource.namespace, resource.name)
         return Refusal(f"the object is not suspended: `{pause}`, then ask again with another token")
-    if draining(world, assessment.snapshot):
+    if draining(world, assessment.snapshot, assessment.query):
         # what stops the consumers goes on
         return None
     if world.elder is not None:

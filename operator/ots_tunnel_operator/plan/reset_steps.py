@@ -58,7 +58,7 @@ def go_on(world: World, assessment: Assessment, settings: Settings, reset: Runni
         reset: as recorded.
     """
     wait = waiting(reset.request)
-    if still := draining(world, assessment.snapshot):
+    if still := draining(world, assessment.snapshot, assessment.query):
         actions = (*scale_down(world, assessment), *(suspend_snapshot(world, assessment.snapshot, settings) or ()))
         return Plan(actions, replace(wait, message=f"the reset waits: {still}"))
     if world.elder is not None:

@@ -12,7 +12,7 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.assess.adoption import is_to_copy_again
 from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
-from ots_tunnel_operator.assess.spark_state import Application, AppState
+from ots_tunnel_operator.assess.spark_state import Application
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP
 from ots_tunnel_operator.manifests.children import is_owned
 from ots_tunnel_operator.manifests.snapshot_document import snapshot_config_map, snapshot_progress_map
@@ -21,12 +21,12 @@ from ots_tunnel_operator.manifests.spark_rights import executors_account, role, 
 from ots_tunnel_operator.plan.actions import (
     Action,
     ApplyObject,
-    ApplyToExisting,
     DeleteObject,
     Plan,
     RecordStatus,
     Wait,
 )
+from ots_tunnel_operator.plan.stopping import suspend_application
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
@@ -130,26 +130,11 @@ def snapshot_objects(obj: TablestoreTunnel, label: str, settings: Settings) -> t
 
 
 def suspend_snapshot(world: World, snapshot: Snapshot, settings: Settings) -> tuple[Action, ...] | None:
-    """The actions that suspend a running application; None where no application runs.
-
-    Watches see the operator's labels only. An application that has lost them to another client is in no copy, and its
-    pods go on all the same: the action looks for it at the API server, as for a Deployment (`plan.stopping`).
-    """
-    application = snapshot.application
-    if application is None and any(pod.is_alive and not pod.terminated for pod in world.spark_pods):
-        return (ApplyToExisting(_suspended(_application(world, settings))),)
-    if application is None or application.state.terminal or application.state is AppState.SUSPENDED:
-        return None
-    if application.suspend:
-        return ()
-    return (ApplyObject(_suspended(_application(world, settings))),)
+    """The actions that suspend a running application; None where no application runs."""
+    return suspend_application(snapshot.application, world.spark_pods, lambda: _application(world, settings))
 
 
 def _application(world: World, settings: Settings) -> dict[str, Any]:
     return snapshot_application(
         world.resource.object, image=settings.spark_image, pull_policy=settings.image_pull_policy
     )
-
-
-def _suspended(manifest: dict[str, Any]) -> dict[str, Any]:
-    return manifest | {"spec": manifest["spec"] | {"suspend": True}}

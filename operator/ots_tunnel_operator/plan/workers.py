@@ -49,6 +49,9 @@ def may_consume(world: World, assessment: Assessment) -> bool:
 
     None is sent to a table that no look has found in order: the rows that it writes there would pass for the copy.
     """
+    if not world.resource.spec.uses_workers:
+        # a query that runs goes on as it is
+        return False
     recorded = bool(world.resource.recorded_tunnel.get("id"))
     recorded = recorded and world.resource.is_destination_recorded and not is_recreated(world)
     not_copying = assessment.snapshot.state is SnapshotState.NOT_NEEDED

@@ -44,6 +44,8 @@ def pause(ott: Ott) -> Edit:
         return Edit(None, (f"{ott.namespace}/{ott.name} is paused already.",))
     workers = ott.number("replicas")
     drain = f"its {of(workers, 'worker')} finish what they hold and end" if workers else "it starts no worker"
+    if ott.by_query:
+        drain = "its query of Spark is stopped"
     said = [f"{ott.namespace}/{ott.name} pauses: {drain}; checkpoints are kept."]
     if (kept := ott.number("tunnel", "streamRetentionSeconds")) is not None:
         said.append(_time_left(ott, kept))
@@ -71,7 +73,9 @@ def resume(ott: Ott) -> Edit:
         return Edit(None, (f"{ott.namespace}/{ott.name} is not paused.",))
     wanted = ott.wanted_workers
     said = [f"{ott.namespace}/{ott.name} resumes at its checkpoints with {of(wanted, 'worker')}."]
-    if not wanted and ott.spec.get("replicas", 1):
+    if ott.by_query:
+        said = [f"{ott.namespace}/{ott.name} resumes: its query of Spark resumes behind its last batch."]
+    elif not wanted and ott.spec.get("replicas", 1):
         # it slept when it was paused, and an edit of the spec ends that
         said = [f"{ott.namespace}/{ott.name} resumes at its checkpoints; it had no worker when it was paused."]
     elif not wanted:
@@ -95,6 +99,9 @@ def restart(ott: Ott, deployment: Mapping[str, Any] | None, now: float) -> Edit:
     place = f"{ott.namespace}/{ott.name}"
     if ott.is_suspended:
         raise Refused(f"{place} is paused, so no worker runs: kubectl ott resume {ott.name} -n {ott.namespace}")
+    if ott.by_query:
+        again = f"kubectl delete sparkapplication {names.query_name(ott.name)} -n {ott.namespace}"
+        raise Refused(f"{place} has a query of Spark and no workers: to start that one again: {again}")
     if deployment is None:
         raise Refused(f"{place} has no workers (phase {ott.text('phase') or 'unknown'}): there is nothing to restart")
     owners = deployment["metadata"].get("ownerReferences") or ()

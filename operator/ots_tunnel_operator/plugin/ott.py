@@ -106,8 +106,10 @@ class Ott:
 
     @property
     def expected_workers(self) -> int:
-        """Workers that should run now: none while it is suspended, and once everything is delivered."""
-        return 0 if self.is_suspended or self.condition("Completed").is_true else self.wanted_workers
+        """Workers that should run now: none while it is suspended, where a query of Spark runs in
+        their place, and once everything is delivered."""
+        is_off = self.is_suspended or self.by_query or self.condition("Completed").is_true
+        return 0 if is_off else self.wanted_workers
 
     @property
     def scaling_mode(self) -> str:
@@ -131,12 +133,18 @@ class Ott:
         """Lag in seconds from which the object is Degraded, with what files hold; None where the spec has none."""
         limit = (self.spec.get("monitoring") or {}).get("lagDegradedSeconds")
         files = (self.spec.get("sink") or {}).get("files") or {}
-        return None if limit is None else int(limit) + int(files.get("maxFileSeconds", 0))
+        held = 0 if self.by_query else int(files.get("maxFileSeconds", 0))
+        return None if limit is None else int(limit) + held
 
     @property
     def uses_spark(self) -> bool:
         """Whether the spec lets Spark copy existing rows."""
         return bool((self.spec.get("engine") or {}).get("baseData") == "Spark")
+
+    @property
+    def by_query(self) -> bool:
+        """Whether a query of Spark follows the changes, in the place of workers."""
+        return bool((self.spec.get("engine") or {}).get("stream") == "Spark")
 
     @property
     def leases(self) -> str:

@@ -50,6 +50,12 @@ def reset(ott: Ott, request: Request, now: float) -> Edit:
             f"{place}: spec.source: found stream, needed is tunnel: every form of a reset makes another tunnel; to "
             f"start over, delete the object, and apply it again with another spec.source.stream.leaseTable"
         )
+    if ott.by_query:
+        raise Refused(
+            f"{place}: spec.engine.stream: found Spark, needed is Workers: every form of a reset makes another tunnel, "
+            f"and beside the files of the former one a query writes nothing; to start over, delete the object, and "
+            f"apply it again with another spec.source.tunnel.name and another spec.sink.files.url"
+        )
     facts = facts_of(ott, now)
     found = decide(request, facts)
     if isinstance(found, Refusal):

@@ -4,7 +4,9 @@ Theory of operation
 -------------------
 Thirteen conditions, each from world, assessment and plan alone. The first case of a line that applies decides:
 
-    Ready              plan's problem; suspended; completed (True); trouble with a pod; plan's wait; asleep: tunnel
+    Ready              plan's problem; suspended; completed (True); trouble with a pod; plan's wait; by a query of
+                       Spark: tunnel unread (Unknown), degradation (as below), not following, channel without an owner,
+                       lag unknown (Unknown), True; asleep: tunnel
                        unread (Unknown), degradation (as below), not looked at within the bound (Unknown), True; 0
                        replicas; and while workers run: tunnel unread (Unknown); base data; degradation, but for those
                        beside the flow (`BESIDE_THE_FLOW`);
@@ -18,7 +20,8 @@ Thirteen conditions, each from world, assessment and plan alone. The first case 
                        two); True after an answer of source and sink; else Unknown
     SinkReady          False with a problem that names it; True once ensured and while no worker reports an error; False
                        while creating; else Unknown; False while writes of a worker fail (`find_sink_errors`); where
-                       only workers reach the sink, Unknown until one of them reports an answer of it
+                       only workers reach the sink, Unknown until one of them reports an answer of it; of a query of
+                       Spark True while it follows the tunnel and has written a batch, else Unknown
     TunnelReady        False with a problem that names it; True once initialised; Unknown when it was not read; False
                        while it is created or initialises
     WorkersAvailable   True where as many pods are ready as wanted
@@ -28,7 +31,7 @@ Thirteen conditions, each from world, assessment and plan alone. The first case 
                        (`report.scaling_conditions`)
     ScalingLimited     True at maxReplicas, at the number of channels, after a scale-up that did not help, and where
                        another client writes the number
-    Suspended          True once suspended, the Deployment is at 0, and every worker and the snapshot's application have
+    Suspended          True once suspended, the Deployment is at 0, and every worker and the applications of Spark have
                        ended
     Completed          True once everything is delivered: EndTimeReached where channels stay open at the end time
 
@@ -117,7 +120,7 @@ def _ready(world: World, assessment: Assessment, plan: Plan, degraded: Condition
     if plan.problem is not None:
         return _problem_value(world, plan.problem)
     if world.resource.spec.suspend:
-        still = draining(world, assessment.snapshot)
+        still = draining(world, assessment.snapshot, assessment.query)
         reason = Reason.SUSPENDING if still else Reason.SUSPEND_REQUESTED
         return ConditionValue(False, reason, f"spec.suspend is true: {still or 'nothing is consumed'}")
     if plan.completed:
@@ -126,6 +129,8 @@ def _ready(world: World, assessment: Assessment, plan: Plan, degraded: Condition
         return ConditionValue(False, assessment.trouble.reason, assessment.trouble.message)
     if plan.wait is not None:
         return ConditionValue(False, plan.wait.reason, plan.wait.message)
+    if world.resource.spec.uses_query:
+        return _following(world, assessment, degraded)
     if assessment.scaling.is_asleep and not plan.replicas:
         return _sleeping(world, assessment, degraded)
     if not plan.replicas:
@@ -154,6 +159,21 @@ def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> Condi
     if lag is None or lag.seconds is None:
         return ConditionValue(None, Reason.UNKNOWN, "the lag is not known yet")
     return ConditionValue(True, Reason.CONSUMING, f"every {part} has a worker")
+
+
+def _following(world: World, assessment: Assessment, degraded: ConditionValue) -> ConditionValue:
+    """Ready, while a query of Spark runs as wanted."""
+    if not isinstance(world.tunnel, Tunnel):
+        return ConditionValue(None, Reason.UNKNOWN, "the tunnel could not be read")
+    if degraded.status and degraded.reason not in BESIDE_THE_FLOW:
+        return ConditionValue(False, degraded.reason, degraded.message)
+    if assessment.query.figures is None:
+        return ConditionValue(False, Reason.STARTING_QUERY, assessment.query.message)
+    if count_channels(world.tunnel.description).unowned:
+        return ConditionValue(False, Reason.CHANNELS_UNOWNED, "not every channel is read by the query")
+    if assessment.lag is None or assessment.lag.seconds is None:
+        return ConditionValue(None, Reason.UNKNOWN, "the lag is not known yet")
+    return ConditionValue(True, Reason.CONSUMING, "the query of Spark reads every channel")
 
 
 def _sleeping(world: World, assessment: Assessment, degraded: ConditionValue) -> ConditionValue:
@@ -220,6 +240,8 @@ def _credentials_of_workers(world: World) -> ConditionValue | None:
 def _sink(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
     if (named := _named("SinkReady", world, assessment, plan)) is not None:
         return named
+    if world.resource.spec.uses_query:
+        return _sink_of_query(assessment)
     if world.resource.spec.sink.tablestore is None:
         return _sink_of_workers(world)
     if (errors := find_sink_errors(world)) is not None:
@@ -231,6 +253,16 @@ def _sink(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
     if plan.wait is not None and plan.wait.reason is Reason.CREATING_DESTINATION:
         return ConditionValue(False, plan.wait.reason, plan.wait.message)
     return ConditionValue(None, Reason.UNKNOWN, "the destination was not read")
+
+
+def _sink_of_query(assessment: Assessment) -> ConditionValue:
+    """A sink that only a query of Spark reaches: what its record tells about it."""
+    figures = assessment.query.figures
+    if figures is None:
+        return ConditionValue(None, Reason.UNKNOWN, "only the query reaches it, and it does not follow the tunnel now")
+    if figures.batch_id is None:
+        return ConditionValue(None, Reason.UNKNOWN, "only the query reaches it, and it has written no batch yet")
+    return ConditionValue(True, Reason.SINK_AVAILABLE, "the query has written batches")
 
 
 def _sink_of_workers(world: World) -> ConditionValue:
@@ -328,7 +360,7 @@ def _takers(world: World) -> int:
 def _suspended(world: World, assessment: Assessment) -> ConditionValue:
     if not world.resource.spec.suspend:
         return ConditionValue(False, Reason.NOT_SUSPENDED)
-    if still := draining(world, assessment.snapshot):
+    if still := draining(world, assessment.snapshot, assessment.query):
         return ConditionValue(False, Reason.SUSPENDING, still)
     return ConditionValue(True, Reason.SUSPEND_REQUESTED, "spec.suspend is true")
 

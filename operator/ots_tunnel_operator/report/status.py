@@ -23,6 +23,8 @@ from ots_tunnel_operator.assess.lag import (
     round_lag,
 )
 from ots_tunnel_operator.assess.observed import find_unobserved
+from ots_tunnel_operator.assess.query import Query
+from ots_tunnel_operator.assess.query_state import QueryState
 from ots_tunnel_operator.assess.scaling.busy import worker_limit
 from ots_tunnel_operator.assess.snapshot import COMPLETED
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
@@ -81,6 +83,7 @@ def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
         "autoscaling": dict(assessment.scaling.document),
         "podMonitor": world.resource.status.get("podMonitor"),
         "snapshot": _snapshot(world, assessment),
+        "spark": _query(assessment.query, world),
         "conditions": build(
             decide_conditions(world, assessment, plan),
             world.resource.status.get("conditions") or (),
@@ -246,11 +249,15 @@ def _throughput(world: World, assessment: Assessment, pods: tuple[Pod, ...]) -> 
     While Spark copies, nobody knows the rate: 0 would be the rate of workers that are not there.
     """
     status: Status = {}
+    figures = assessment.query.figures
     reports = [pod.report for pod in pods if pod.ready]
     rates = [report.rows_per_second for report in reports if report is not None]
     known = [rate for rate in rates if rate is not None]
     is_known = len(known) == len(reports) and (bool(reports) or not pods)
-    if is_known and assessment.snapshot.state is SnapshotState.NOT_NEEDED:
+    if world.resource.spec.uses_query:
+        if figures is not None and figures.rows_per_second is not None:
+            status["rowsPerSecond"] = round_figure(figures.rows_per_second)
+    elif is_known and assessment.snapshot.state is SnapshotState.NOT_NEEDED:
         status["rowsPerSecond"] = round_figure(sum(known))
     is_counted = world.resource.spec.source.stream is None
     if is_counted and isinstance(world.tunnel, Tunnel) and is_initialised(world.tunnel.description):
@@ -286,6 +293,27 @@ def _worker(pod: Pod, refused: Mapping[str, RefusedCount]) -> Status:
         status["busyPercent"] = min(100, round(report.busy_percent, -1))
     if lags:
         status["lagSeconds"] = round_lag(max(seconds or 0 for seconds in lags))
+    return status
+
+
+def _query(query: Query, world: World) -> Status | None:
+    """What is known of the query; its figures only while a driver follows the tunnel."""
+    if query.state is QueryState.NOT_USED or query.application is None:
+        return None
+    status: Status = {
+        "application": names.query_name(world.resource.name),
+        "state": query.application.state.value or "NEW",
+    }
+    if (figures := query.figures) is None:
+        return status
+    if query.recorded is not None:
+        status["recordedTime"] = timestamp(query.recorded)
+    if figures.batch_id is not None:
+        status["batchId"] = figures.batch_id
+    if figures.rows_per_second is not None:
+        status["rowsPerSecond"] = round_figure(figures.rows_per_second)
+    if figures.lag_seconds is not None:
+        status["lagSeconds"] = round_lag(figures.lag_seconds)
     return status
 
 

@@ -11,7 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 #: Figures that change while nothing else does; they never cause a write.
-_MOVING = {"lag": {"observedTime", "consumedUpTo"}, "throughput": {"rowsTotal"}, "base": {"rows", "etaSeconds"}}
+_MOVING = {
+    "lag": {"observedTime", "consumedUpTo"},
+    "throughput": {"rowsTotal"},
+    "base": {"rows", "etaSeconds"},
+    "spark": {"recordedTime"},
+}
 
 #: Fields of autoscaling that the number of workers follows from.
 _NUMBERS = ("desiredReplicas", "specReplicas", "lastDecision")

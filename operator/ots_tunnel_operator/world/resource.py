@@ -142,6 +142,11 @@ class Resource:
                 f"to start over, delete this object by `kubectl delete ott {self.name} -n {self.namespace}` and apply "
                 f"it again with another spec.source.stream.leaseTable{begin}"
             )
+        if self.spec.uses_query:
+            return (
+                f"to start over, delete this object by `kubectl delete ott {self.name} -n {self.namespace}` and apply "
+                f"it again with another spec.source.tunnel.name and another spec.sink.files.url"
+            )
         needs_none = self.spec.wire_type is None
         # a reset under way has made its tunnel's predecessor go
         is_forgotten = running(self.status) is not None and not recorded.get("id")

@@ -69,6 +69,9 @@ class World:
     """Children of the object by (kind, name); one of its name that belongs to something else is not among them."""
     pods: tuple[Pod, ...] = ()
     spark_pods: tuple[SparkPod, ...] = ()
+    """Pods of a copy by Spark."""
+    query_pods: tuple[SparkPod, ...] = ()
+    """Pods of a query by Spark."""
     pod_monitor: Mapping[str, Any] | Missing | Failure | Unread = UNREAD
     """The workers' PodMonitor; read only where the object asks for one or has had one."""
     silent_since: Mapping[str, float] = field(default_factory=dict)

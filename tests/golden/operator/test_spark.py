@@ -19,14 +19,14 @@ from ots_tunnel.snapshot.document import load_snapshot_config
 from ots_tunnel.snapshot.record import PROGRESS_LABEL
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests import snapshot_document, spark_application, spark_rights
-from tests.support.lacking import lack
+from tests.golden.operator.spark_schema import Readable, crd_schema, pruned
 from tests.support.operator.objects import tunnel_object
+
+__all__ = ["crd_schema"]
 
 FOLDER = Path(__file__).parent
 DOCS = FOLDER.parents[2] / "docs"
 IMAGE = "kubeone.local/ots-tunnel-spark:1"
-CACHE = Path(os.environ.get("OTS_TUNNEL_CACHE") or Path.home() / ".cache" / "ots-tunnel")
-CRD = CACHE / "spark-operator-chart" / "crds" / "sparkoperator.k8s.io_sparkapplications.yaml"
 SPARK: dict[str, Any] = {"engine": {"baseData": "Spark", "stream": "Workers"}}
 
 DRIVER_TEMPLATE: dict[str, Any] = {
@@ -92,19 +92,6 @@ def application(obj: TablestoreTunnel) -> dict[str, Any]:
     return spark_application.snapshot_application(obj, image=IMAGE)
 
 
-class Readable(yaml.SafeDumper):
-    """Writes texts of several lines as block literals, and repeats equal lists instead of using aliases."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-Readable.add_representer(
-    str,
-    lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
-)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_rendered_objects_are_those_of_the_file(case: str) -> None:
     path = FOLDER / f"snapshot-{case}.yaml"
@@ -133,15 +120,6 @@ def test_rendered_objects_are_valid(case: str) -> None:
         validate(pod, "1.34", strict=True)
 
 
-@pytest.fixture(scope="module")
-def crd_schema() -> Any:
-    if not CRD.exists():
-        lack("kubernetes", f"{CRD} is not there: tests/cluster/build.sh fetches the Spark operator's chart")
-    document = yaml.load(CRD.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    version = next(item for item in document["spec"]["versions"] if item["name"] == "v1beta2")
-    return version["schema"]["openAPIV3Schema"]
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_the_application_fits_the_crd_and_nothing_of_it_is_pruned(case: str, crd_schema: Any) -> None:
     document = application(parsed(**CASES[case]))
@@ -154,22 +132,6 @@ def test_the_schema_check_finds_fields_that_would_be_pruned(crd_schema: Any) -> 
     spec = {"driver": {"tempalte": {}}, "mode": "cluster"}
 
     assert list(pruned(spec, crd_schema["properties"]["spec"], "spec")) == ["spec.driver.tempalte"]
-
-
-def pruned(value: Any, schema: Any, path: str) -> Any:
-    """Paths that the API server would drop silently."""
-    if schema.get("x-kubernetes-preserve-unknown-fields"):
-        return
-    if isinstance(value, dict):
-        for key, item in value.items():
-            inner = schema.get("properties", {}).get(key, schema.get("additionalProperties"))
-            if inner is None:
-                yield f"{path}.{key}"
-            else:
-                yield from pruned(item, inner, f"{path}.{key}")
-    if isinstance(value, list):
-        for item in value:
-            yield from pruned(item, schema["items"], f"{path}[]")
 
 
 def test_the_documented_objects_of_a_query_are_valid(crd_schema: Any) -> None:

@@ -15,6 +15,7 @@ from ots_tunnel_operator.api.webhook import WEB_URL_WORDS
 from tests.support.endpoints import ACCEPTED, REFUSED
 from tests.support.kube.api_server import ROOT, ApiServer
 from tests.support.operator.objects import changed, tunnel_object
+from tests.support.operator.query_worlds import BY_QUERY
 from tests.support.operator.spec_values import (
     ENDS,
     IMAGES,
@@ -42,6 +43,11 @@ FILES: dict[str, Any] = {"sink": {"files": BUCKET}}
 PARQUET: dict[str, Any] = BUCKET | {"format": "Parquet"}
 PRICE: dict[str, Any] = {"name": "price", "type": "double"}
 TYPED: dict[str, Any] = PARQUET | {"columns": [PRICE]}
+LAKE: dict[str, Any] = BY_QUERY["sink"]["files"]
+LEASED_SOURCE: dict[str, Any] = {
+    **{key: value for key, value in tunnel_object()["spec"]["source"].items() if key != "tunnel"},
+    "stream": {"leaseTable": "leases"},
+}
 START, END = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
 
 #: Every rule between fields: an accepted change, a refused change, and the field and text of the refusal.
@@ -342,13 +348,13 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         SPARK | {"spark": {"executor": {"instances": 1}}},
         {"spark": {"executor": {"instances": 1}}},
         "spec.spark",
-        "spark has no meaning where engine.baseData is not Spark or tunnel.type is Stream: leave it out",
+        "spark has no meaning where no engine in use (engine.baseData, engine.stream) is Spark: leave it out",
     ),
     "spark for changes only": (
         SPARK | {"source__tunnel__type": "BaseData", "spark": {"operator": "kubeflow"}},
         SPARK | STREAM | {"spark": {"operator": "kubeflow"}},
         "spec.spark",
-        "spark has no meaning where engine.baseData is not Spark or tunnel.type is Stream: leave it out",
+        "spark has no meaning where no engine in use (engine.baseData, engine.stream) is Spark: leave it out",
     ),
     "stdout by Spark": (
         SPARK | STREAM | STDOUT,
@@ -427,7 +433,112 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         LEASED | {"workers": {"lanesPerChannel": 1}, "monitoring": {"podMonitor": True}},
         LEASED | {"spark": {"operator": "kubeflow"}},
         "spec.spark",
-        "spark has no meaning where engine.baseData is not Spark or tunnel.type is Stream: leave it out",
+        "spark has no meaning where no engine in use (engine.baseData, engine.stream) is Spark: leave it out",
+    ),
+    "a query for existing rows": (
+        BY_QUERY,
+        BY_QUERY | {"source__tunnel__type": "BaseAndStream"},
+        "spec.engine.stream",
+        "engine.stream Spark is only for source.tunnel of type Stream: follow changes with Workers here, or copy "
+        "existing rows by an object of its own: found type BaseAndStream",
+    ),
+    "a query for existing rows alone": (
+        BY_QUERY | {"engine": {"baseData": "Spark", "stream": "Spark"}},
+        BY_QUERY | {"source__tunnel__type": "BaseData"},
+        "spec.engine.stream",
+        "copy existing rows by an object of its own: found type BaseData",
+    ),
+    "a query without a tunnel": (
+        BY_QUERY,
+        {key: value for key, value in BY_QUERY.items() if not key.startswith("source")} | {"source": LEASED_SOURCE},
+        "spec.engine.stream",
+        "copy existing rows by an object of its own: found source.stream",
+    ),
+    "a query into a table": (
+        BY_QUERY,
+        {key: value for key, value in BY_QUERY.items() if key != "sink"},
+        "spec.sink",
+        "sink.files is the only sink that engine.stream Spark writes: found tablestore",
+    ),
+    "a query into a bucket": (
+        BY_QUERY,
+        BY_QUERY | {"sink": {"files": PARQUET}},
+        "spec.sink.files.url",
+        "files.url must be file:///path with engine.stream Spark, a folder on a volume that spark.driver.podTemplate "
+        "and spark.executor.podTemplate mount: found s3://shop/orders",
+    ),
+    "a query with files of a size": (
+        BY_QUERY | {"sink": {"files": LAKE | {"columns": [PRICE], "unknownColumns": "Map"}}},
+        BY_QUERY | {"sink": {"files": LAKE | {"maxFileSeconds": 61}}},
+        "spec.sink.files",
+        "files.unknownColumns Error, files.maxFileBytes and files.maxFileSeconds are not for engine.stream Spark",
+    ),
+    "a query that refuses columns": (
+        BY_QUERY | {"sink": {"files": LAKE | {"columns": [PRICE]}}},
+        BY_QUERY | {"sink": {"files": LAKE | {"columns": [PRICE], "unknownColumns": "Error"}}},
+        "spec.sink.files",
+        "files.unknownColumns Error, files.maxFileBytes and files.maxFileSeconds are not for engine.stream Spark",
+    ),
+    "a query with JSON lines in zstd": (
+        BY_QUERY | {"sink": {"files": LAKE | {"compression": "zstd"}}},
+        BY_QUERY | {"sink": {"files": LAKE | {"format": "JsonLines", "compression": "zstd"}}},
+        "spec.sink.files.compression",
+        "files.compression zstd is only for files.format Parquet with engine.stream Spark: found format JsonLines",
+    ),
+    "a query with an end": (
+        BY_QUERY | {"source__tunnel__stream": {"startFrom": "Earliest"}},
+        BY_QUERY | {"source__tunnel__stream": {"endTime": END}},
+        "spec.source.tunnel.stream.endTime",
+        "tunnel.stream.endTime is not for engine.stream Spark, whose query has no end: leave it out",
+    ),
+    "a query with delivery": (
+        BY_QUERY,
+        BY_QUERY | {"delivery": {"batchMaxRows": 100}},
+        "spec.delivery",
+        "delivery and source.rateLimit are not for engine.stream Spark, which delivers every change as it is",
+    ),
+    "a query with a limit": (
+        BY_QUERY,
+        BY_QUERY | {"source__rateLimit": {"rowsPerSecondPerWorker": 5}},
+        "spec.delivery",
+        "delivery and source.rateLimit are not for engine.stream Spark, which delivers every change as it is",
+    ),
+    "a query with replicas": (
+        BY_QUERY | {"replicas": 1},
+        BY_QUERY | {"replicas": 2},
+        "spec.replicas",
+        "replicas is the number of workers, and engine.stream Spark has none: leave it out; suspend stops the query",
+    ),
+    "a query without a place of checkpoints": (
+        BY_QUERY,
+        BY_QUERY | {"spark": {"operator": "kubeflow"}},
+        "spec.spark.checkpoint",
+        "spark.checkpoint is needed with engine.stream Spark and only with it",
+    ),
+    "a place of checkpoints without a query": (
+        SPARK | {"spark": {"operator": "kubeflow"}},
+        SPARK | {"spark": {"checkpoint": {"claimName": "checkpoints"}}},
+        "spec.spark.checkpoint",
+        "spark.checkpoint is needed with engine.stream Spark and only with it",
+    ),
+    "seconds between batches without a query": (
+        BY_QUERY | {"spark": BY_QUERY["spark"] | {"triggerIntervalSeconds": 60}},
+        SPARK | {"spark": {"triggerIntervalSeconds": 60}},
+        "spec.spark.triggerIntervalSeconds",
+        "spark.triggerIntervalSeconds is only for engine.stream Spark",
+    ),
+    "workers beside a query": (
+        STREAM | {"workers": {"lanesPerChannel": 1}},
+        BY_QUERY | {"workers": {"lanesPerChannel": 1}},
+        "spec.workers",
+        "workers has no meaning where no engine in use (engine.baseData, engine.stream) is Workers: leave it out",
+    ),
+    "autoscaling beside a query": (
+        STREAM | {"autoscaling": {"mode": "Auto"}},
+        BY_QUERY | {"autoscaling": {"mode": "Auto"}},
+        "spec.autoscaling.mode",
+        "autoscaling.mode other than Disabled has no meaning where no engine in use (engine.baseData, engine.stream) "
+        "is Workers: leave it out: found Auto",
     ),
     "deletion of a tunnel of another owner": (
         {"deletionPolicy": "Delete"},
@@ -446,7 +557,7 @@ FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "rows per write": ({"delivery__batchMaxRows": 201}, "should be less than or equal to 200"),
     "negative replicas": ({"replicas": -1}, "spec.replicas"),
     "a policy that is not there": ({"delivery__onPermanentError": "Ignore"}, 'values: "Fail", "Skip", "DeadLetter"'),
-    "Spark streaming is not there yet": ({"engine__stream": "Spark"}, 'supported values: "Workers"'),
+    "another engine": ({"engine__stream": "Flink"}, 'supported values: "Workers", "Spark"'),
     "a mode of autoscaling": ({"autoscaling": {"mode": "On"}}, 'supported values: "Disabled", "Advise", "Auto"'),
     "target utilization": ({"autoscaling": {"targetUtilizationPercent": 100}}, "should be less than or equal to 95"),
     "a step of nothing": ({"autoscaling": {"scaleUp": {"maxStepPercent": 0}}}, "should be greater than or equal to 10"),
@@ -506,6 +617,13 @@ IMMUTABLE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     "tunnel name": ({}, {"source__tunnel__name": "other"}, "spec.source.tunnel.name", "tunnel.name is immutable"),
     "tunnel type": ({}, {"source__tunnel__type": "Stream"}, "spec.source.tunnel.type", "tunnel.type is immutable"),
     "engine": ({}, SPARK, "spec.engine", "engine is immutable"),
+    "engine of changes": (STREAM | FILES, BY_QUERY, "spec.engine", "engine is immutable"),
+    "place of checkpoints": (
+        BY_QUERY,
+        {"spark": BY_QUERY["spark"] | {"checkpoint": {"claimName": "others"}}},
+        "spec.spark.checkpoint.claimName",
+        "spark.checkpoint.claimName is immutable",
+    ),
     "instance of the destination": (
         {},
         {"sink__tablestore__instance": "other"},
@@ -693,6 +811,7 @@ def test_endpoints_are_accepted(api_server: ApiServer, endpoint: str) -> None:
         ("a" * 53, {}, "metadata.name must not be longer than 52 characters"),
         ("9flights", SPARK, "the Spark operator refuses other names"),
         ("flights.copy", SPARK, "the Spark operator refuses other names"),
+        ("9flights", BY_QUERY, "the Spark operator refuses other names"),
     ],
 )
 def test_name_is_refused(api_server: ApiServer, name: str, changes: dict[str, Any], message: str) -> None:

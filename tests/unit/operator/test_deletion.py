@@ -34,6 +34,7 @@ from tests.support.operator.objects import EMULATOR, tunnel_object
 from tests.support.operator.worlds import KEYS, NOW, TUNNEL_ID, UID, description, recorded, reported, resource, world
 
 NAME = "flights-copy"
+QUERY = f"{NAME}-stream"
 #: The deletion's time is over after one attempt.
 AT_ONCE = Settings(wait_seconds=0.0, delete_seconds=-1.0)
 PATIENT = Settings(wait_seconds=0.0)
@@ -382,6 +383,55 @@ async def test_a_snapshot_ends_before_the_tunnel_goes() -> None:
         ("delete", "SparkApplication", f"{NAME}-snapshot")
     ]
     assert service.deleted == [NAME]
+
+
+class Selecting(KubeMemory):
+    """Lists only what has the labels."""
+
+    async def list(self, kind: Kind, namespace: str, selector: str) -> list[Manifest]:
+        wanted = dict(part.split("=", 1) for part in selector.split(","))
+        found = await super().list(kind, namespace, selector)
+        return [item for item in found if wanted.items() <= (item["metadata"].get("labels") or {}).items()]
+
+
+def with_query(policy: str, phase: str = "Running", **metadata: Any) -> Selecting:
+    """A deleted object whose changes a query of Spark follows, with its application and its driver."""
+    kube = Selecting(deleted_object(policy).objects)
+    spec = kube.objects["TablestoreTunnel", NAME]["spec"]
+    spec["engine"], spec["source"]["tunnel"]["type"] = {"stream": "Spark"}, "Stream"
+    found = {"ownerReferences": OWNER} if "labels" not in metadata else {}
+    kube.objects["SparkApplication", QUERY] = {"metadata": found | metadata}
+    pod = {"name": f"{QUERY}-driver", "labels": {"sparkoperator.k8s.io/app-name": QUERY}}
+    kube.objects["Pod", f"{QUERY}-driver"] = {"metadata": pod, "status": {"phase": phase}}
+    return kube
+
+
+@pytest.mark.parametrize("policy", ["Retain", "Delete"])
+async def test_a_query_ends_before_the_tunnel_and_the_object_go(policy: str) -> None:
+    kube, service = with_query(policy), Service()
+
+    async def ended() -> str:
+        with pytest.raises(NotYet) as waits:
+            await Policy(cast(Kube, kube), PATIENT).carry_out(
+                Remains(kube.objects["TablestoreTunnel", NAME]), LoopCache()
+            )
+        return str(waits.value)
+
+    assert await ended() == "the query's SparkApplication is being removed"
+    assert ("SparkApplication", QUERY) not in kube.objects
+    assert await ended() == f"pod {QUERY}-driver of the query is ending"
+    assert service.deleted == []
+    kube.objects["Pod", f"{QUERY}-driver"]["status"]["phase"] = "Succeeded"
+    await finish(kube, service, PATIENT)
+    assert service.deleted == ([NAME] if policy == "Delete" else [])
+
+
+async def test_an_application_of_somebody_else_is_no_query_of_a_deleted_object() -> None:
+    kube = with_query("Retain", labels={"team": "shop"})
+
+    await finish(kube, Service(), PATIENT)
+
+    assert ("SparkApplication", QUERY) in kube.objects
 
 
 @pytest.mark.parametrize(("settings", "forced"), [(AT_ONCE, False), (PATIENT, True)], ids=["too late", "forced"])

@@ -56,3 +56,9 @@ def test_defaults_fit_each_other() -> None:
     config = QueryConfig.model_validate(QUERY)
 
     assert (config.trigger_interval_seconds, config.max_bytes_per_batch) == (5, 16_777_216)
+
+
+@pytest.mark.parametrize("tag", ["", "a b", "a" * 65])
+def test_a_tag_that_the_service_may_not_take_is_refused(tmp_path: Path, tag: str) -> None:
+    with pytest.raises(ConfigError, match=r"clientTag: found .* allowed is up to 64 letters, digits and dashes"):
+        load_query_config(stored(tmp_path, {**QUERY, "clientTag": tag}))

@@ -100,6 +100,10 @@ class QueryConfig(ConfigModel):
     """After this time without a heartbeat the service gives the channels to other clients. At least 3 intervals."""
     on_possible_gap: Literal["Stop", "Continue"] = "Stop"
     """Changes that may be missing end the query, or are passed."""
+    client_tag: (
+        Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$"), Words("up to 64 letters, digits and dashes")] | None
+    ) = None
+    """What the ids of the tunnel's clients begin with, by which another program tells them from those of others."""
 
     @model_validator(mode="after")
     def _timeout_lasts(self) -> Self:

@@ -15,6 +15,7 @@ from ots_tunnel_operator.api.status.records import (
     DestinationStatus,
     LostStatus,
     PossibleGapStatus,
+    QueryStatus,
     ReadUntilStatus,
     RefusedStatus,
     ResetStatus,
@@ -82,6 +83,8 @@ class TunnelObjectStatus(ApiModel):
     """Name of the PodMonitor that the operator makes for the workers, or has still to remove; absent without one."""
     snapshot: SnapshotStatus | None = None
     """The snapshot by which Spark copies existing rows; absent where workers copy them."""
+    spark: QueryStatus | None = None
+    """The query of Spark that follows the tunnel; absent where workers do."""
     conditions: ConditionList = ()
     """Conditions of the object; the first write sets all of them."""
 

@@ -159,6 +159,24 @@ class LostStatus(ApiModel):
     """What was committed from this time on is delivered; absent until the new tunnel exists."""
 
 
+class QueryStatus(ApiModel):
+    """The query of Spark that follows the tunnel."""
+
+    application: Text | None = None
+    """Name of the SparkApplication."""
+    state: Text | None = None
+    """State that the Spark operator reports, NEW before its first report."""
+    batch_id: LargeCount | None = None
+    """Number of the last batch that is written, from 0; this and the following are absent while no driver follows the
+    tunnel."""
+    rows_per_second: LargeCount | None = None
+    """Rows per second of the last batch."""
+    lag_seconds: LargeCount | None = None
+    """Age in seconds of the oldest change that waits."""
+    recorded_time: Time | None = None
+    """Time at which the driver recorded these figures, by its clock; it does so only when one has changed."""
+
+
 class SnapshotStatus(ApiModel):
     """The snapshot by which Spark copies existing rows."""
 

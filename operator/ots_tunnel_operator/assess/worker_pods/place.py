@@ -19,11 +19,14 @@ def find_changed_place(world: World) -> Problem | None:
     files = world.resource.spec.sink.files
     if not before or files is None or _is_unwritten(world):
         return None
-    changed = "spec.sink.files.endpoint" if files.is_bucket else "spec.workers.podTemplate"
+    by_query = world.resource.spec.uses_query
+    template = "spec.spark.driver.podTemplate" if by_query else "spec.workers.podTemplate"
+    changed = "spec.sink.files.endpoint" if files.is_bucket else template
+    who = "the query may have" if by_query else "the workers have"
     return Problem(
         Reason.INVALID_SPEC,
         f"{changed}: found {wanted!r} as the place of spec.sink.files.url {files.url!r}, allowed is {before!r}, to "
-        f"which the workers have written; another one would get only what comes later: set it back, or, where it is "
+        f"which {who} written; another one would get only what comes later: set it back, or, where it is "
         f"the same place or has all files of the former one, copied while spec.suspend is true, set the annotation "
         f"{names.ANNOTATION_ACCEPT_PLACE} to the one that was found",
         ("SinkReady",),
@@ -46,7 +49,8 @@ def former_place(world: World) -> str:
 def recorded_place(world: World) -> str:
     """The place that the workers were applied with last; empty where none was recorded.
 
-    Their Deployment has it; where that was deleted their ConfigMap, and where both were the status.
+    Their Deployment has it; where that was deleted their ConfigMap, and where both were the status, which has that of a
+    query of Spark.
     """
     found = world.deployment or world.child("ConfigMap", names.config_name(world.resource.name))
     if found is None:
@@ -61,6 +65,9 @@ def awaits_movement(world: World) -> bool:
 
 def _is_unwritten(world: World) -> bool:
     """Whether nothing can be missing in another place: the tunnel has certainly not moved, and no worker is at it."""
+    if world.resource.spec.uses_query:
+        # Spark commits files before the tunnel moves, and what it has committed it does not write again
+        return False
     if not isinstance(world.tunnel, Tunnel) or any(pod.ready for pod in world.pods):
         return False
     return has_moved(world.tunnel.description, world.tunnel.checkpoints) is False

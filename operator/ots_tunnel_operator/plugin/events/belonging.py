@@ -55,11 +55,10 @@ def first_time(event: Event) -> float | None:
 def _patterns(name: str) -> Callable[[str, str], bool]:
     """A function of kind and name that says whether they are those of a child."""
     own = {names.deployment_name(name), names.config_name(name), names.snapshot_name(name)}
-    own.add(names.snapshot_config_name(name))
+    own |= {names.snapshot_config_name(name), names.query_name(name), names.query_config_name(name)}
+    of_spark = "|".join(re.escape(one) for one in (names.snapshot_name(name), names.query_name(name)))
     replica_set = re.compile(rf"{re.escape(names.deployment_name(name))}-{_GENERATED}{{5,10}}")
-    pod = re.compile(
-        rf"{replica_set.pattern}-{_GENERATED}{{5}}|{re.escape(names.snapshot_name(name))}-(.*-)?(driver|exec-\d+)"
-    )
+    pod = re.compile(rf"{replica_set.pattern}-{_GENERATED}{{5}}|({of_spark})-(.*-)?(driver|exec-\d+)")
 
     def belongs(kind: str, found: str) -> bool:
         if kind == "Pod":

@@ -22,6 +22,9 @@ def capacity(ott: Ott) -> list[Step]:
     if ott.is_copied_by_spark:
         text = "Give the copy by Spark more executors (spec.spark.executor.instances), or see that the sink takes more:"
         return [Step(text, (commands.edit(ott),))]
+    if ott.by_query:
+        text = "Give the query's driver and executors more room in spec.spark, or see what slows it:"
+        return [Step(text, (commands.edit(ott), commands.logs(ott, "stream")))]
     if not ott.wanted_workers:
         return [Step("Give it workers, because it has none:", (commands.scale(ott, 1),))]
     opened, wanted = ott.number("channels", "open"), ott.wanted_workers

@@ -40,7 +40,7 @@ def edit(ott: Ott) -> str:
 
 
 def logs(ott: Ott, role: str) -> str:
-    """Show the logs of the object's pods of a role: worker or snapshot."""
+    """Show the logs of the object's pods of a role: worker, snapshot or stream."""
     return kubectl(ott, f"logs -l ots-tunnel.dev/name={ott.name},ots-tunnel.dev/role={role} --prefix --tail=50")
 
 

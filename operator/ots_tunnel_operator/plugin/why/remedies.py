@@ -38,6 +38,9 @@ def _start_over(ott: Ott, first: str = "S", found: Found = Found.RECORDED) -> St
     if ott.leases:
         text = f"tart over: delete the object, and apply it again with another table of leases{_start(ott)}:"
         return Step(first + text, (commands.delete(ott),))
+    if ott.by_query:
+        text = "tart over: delete the object, and apply it again with another tunnel name and another place of files:"
+        return Step(first + text, (commands.delete(ott),))
     source: Mapping[str, Any] = ott.spec.get("source") or {}
     tunnel: Mapping[str, Any] = source.get("tunnel") or {}
     way = Way(
@@ -112,6 +115,9 @@ def _not_progressing(ott: Ott) -> list[Step]:
     if ott.is_copied_by_spark:
         text = "See whether the pods of the copy start, and what they log; delete one whose node is lost:"
         return [Step(text, (commands.events(ott), commands.logs(ott, "snapshot")))]
+    if ott.by_query:
+        text = "See whether the pods of the query start, and what they log:"
+        return [Step(text, (commands.events(ott), commands.logs(ott, "stream")))]
     text = "Check that the worker of the message reaches source and sink. Its log:"
     return [Step(text, (commands.logs(ott, "worker"),))]
 
@@ -236,6 +242,14 @@ def _snapshot_failed(ott: Ott) -> list[Step]:
     ]
 
 
+def _query_failed(ott: Ott) -> list[Step]:
+    delete = commands.kubectl(ott, f"delete sparkapplication {ott.name}-stream")
+    return [
+        Step("Read why the query ended, and correct the cause:", (commands.logs(ott, "stream"),)),
+        Step("Then delete the application, unless an edit of the spec has started another one:", (delete,)),
+    ]
+
+
 REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
     # Stalled: they wait for a person
     Reason.INVALID_SPEC: _correct("Correct the field that the message names:"),
@@ -275,6 +289,7 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
     Reason.SNAPSHOT_UNKNOWN: _only_start_over,
     Reason.SNAPSHOT_IMPOSSIBLE: _see_tunnel("Apply your object with a tunnel that was not consumed; this one was:"),
     Reason.SNAPSHOT_FAILED: _snapshot_failed,
+    Reason.QUERY_FAILED: _query_failed,
     # retried by the operator
     Reason.SECRET_NOT_FOUND: WriteSecrets("Create the Secret that the message names, from files with the keys:"),
     Reason.KEY_MISSING: WriteSecrets(
@@ -299,6 +314,7 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
     Reason.SNAPSHOT_RETRYING: lambda ott: [
         Step("Read the driver's log if it repeats:", (commands.logs(ott, "snapshot"),))
     ],
+    Reason.QUERY_RETRYING: lambda ott: [Step("Read the driver's log if it repeats:", (commands.logs(ott, "stream"),))],
     Reason.SPARK_OPERATOR_MISSING: _fixed(
         "Install the kubeflow spark-operator, or let it watch this namespace:", ("kubectl get deployments -A",)
     ),

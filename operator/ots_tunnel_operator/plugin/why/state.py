@@ -98,6 +98,8 @@ def _work(ott: Ott, ready: Condition, now: float) -> str:
             return f"It is being prepared {_because(ready, now)}"
         case other:
             doing = f"Its phase is {other or 'unknown'}"
+    if ott.by_query:
+        workers = f"a query of Spark, whose SparkApplication is {ott.text('spark', 'state') or 'not there yet'}"
     return f"{doing} with {workers}{'.' if ready.is_true else f', and is not Ready {_because(ready, now)}'}"
 
 

@@ -90,6 +90,7 @@ _RETRIED = frozenset(
         Reason.API_SERVER_REFUSED,
         Reason.INTERNAL_ERROR,
         Reason.SNAPSHOT_RETRYING,
+        Reason.QUERY_RETRYING,
         Reason.SPARK_OPERATOR_MISSING,
         Reason.TUNNEL_INITIALISING,
     }

@@ -32,6 +32,7 @@ from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.service import Table, Tunnel
 from ots_tunnel_operator.world.world import Competitor, World
 from tests.support.operator.objects import EMULATOR
+from tests.support.operator.query_worlds import query_resource
 from tests.support.operator.worlds import (
     COPY,
     KEYS,
@@ -423,3 +424,32 @@ async def test_a_tunnel_of_more_channels_than_any_table_has_is_not_kept(monkeypa
     assert isinstance(found, Failure)
     assert "found 2 channels, allowed are 1" in found.problem.message
     assert cache.tunnel is None
+
+
+@pytest.mark.parametrize(("name", "role"), [("flights-copy-snapshot", "snapshot"), ("flights-copy-stream", "stream")])
+async def test_the_application_and_the_pods_that_are_looked_at_are_those_of_the_engine(name: str, role: str) -> None:
+    labels = {"ots-tunnel.dev/name": "flights-copy", "ots-tunnel.dev/role": role}
+    owner = [{"kind": "TablestoreTunnel", "name": "flights-copy", "uid": UID}]
+
+    class Children(OneSecret):
+        async def get(self, wanted: Kind, namespace: str, found: str) -> dict[str, Any] | None:
+            if (wanted.kind, found) == ("SparkApplication", name):
+                return {"metadata": {"labels": labels, "ownerReferences": owner}}
+            return await super().get(wanted, namespace, found)
+
+        async def list(self, wanted: Kind, namespace: str, selector: str) -> list[dict[str, Any]]:
+            is_of_spark = selector == f"sparkoperator.k8s.io/app-name={name}"
+            return [{"metadata": {"name": f"{name}-driver"}, "status": {"phase": "Running"}}] if is_of_spark else []
+
+    of = query_resource() if role == "stream" else resource(recorded(), engine__baseData="Spark")
+    elder = Competitor("flights-elder", "default", NOW - 9, "elder")
+    observer = Observer(cast(Kube, Children()), cast(Any, None), SETTINGS)
+    seen = await observer.observe(of, LoopCache(), elder=elder, now=NOW)
+
+    assert ("SparkApplication", name) in seen.children
+    pods = {"snapshot": seen.spark_pods, "stream": seen.query_pods}
+    assert {kind: [pod.name for pod in found] for kind, found in pods.items()} == {
+        "snapshot": [],
+        "stream": [],
+        role: [f"{name}-driver"],
+    }

@@ -49,6 +49,8 @@ def source_options(config: QueryConfig) -> dict[str, str]:
         "heartbeatTimeoutSeconds": str(config.heartbeat_timeout_seconds),
         "onPossibleGap": config.on_possible_gap.lower(),
     }
+    if config.client_tag is not None:
+        options["clientTag"] = config.client_tag
     return options if files.columns is None else {**options, "columns": columns_ddl(files)}
 
 

@@ -30,7 +30,7 @@ from ots_tunnel.spark.reader.logins import credentials_of
 from ots_tunnel.spark.stream.hand_over import HandOver
 from ots_tunnel.spark.stream.ledger import Ledger
 from ots_tunnel.spark.stream.offsets import Offset
-from ots_tunnel.spark.stream.options import StreamOptions
+from ots_tunnel.spark.stream.options import StreamOptions, own_tag
 from ots_tunnel.spark.stream.tunnel_calls import align, check_clients, check_tunnel, describe, read_again, release
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
@@ -177,14 +177,14 @@ class Follower:
     async def _follow(self, start: Offset) -> None:
         client, tunnel = await self._connected(), await self._describe()
         check_tunnel(start, tunnel.tunnel.tunnel_id, self._options.tunnel)
-        tag = f"spark-{start.query_id}"
-        check_clients(tunnel, tag)
-        await release(client, tunnel, tag)
+        tag, own = self._options.tag_of(start.query_id), own_tag(start.query_id)
+        check_clients(tunnel, own)
+        await release(client, tunnel, own)
         stored_ends = await align(client, tunnel, start)
         ledger = Ledger(start, time.monotonic, stored_ends)
         self._hand_over = HandOver(ledger, HELD_BATCHES * self._options.batch_bytes)
         self._worker = TunnelWorker(client, self._hand_over, self._settings(tunnel.tunnel.tunnel_id, tag))
-        self._tasks = [asyncio.create_task(self._run(self._worker)), asyncio.create_task(self._watch(tag))]
+        self._tasks = [asyncio.create_task(self._run(self._worker)), asyncio.create_task(self._watch(own))]
 
     def _settings(self, tunnel_id: TunnelId, tag: str) -> WorkerSettings:
         options = self._options
@@ -210,11 +210,11 @@ class Follower:
             if not self._ends:
                 self._error = self._error or TunnelError("the worker of the tunnel has ended without an error")
 
-    async def _watch(self, tag: str) -> None:
+    async def _watch(self, own: str) -> None:
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             try:
-                check_clients(await self._describe(), tag)
+                check_clients(await self._describe(), own)
             except ConfigError as error:
                 self._error = self._error or error
                 return self._leave()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -22,7 +23,10 @@ _OPTIONS = (
     "heartbeatIntervalSeconds",
     "heartbeatTimeoutSeconds",
     "onPossibleGap",
+    "clientTag",
 )
+#: What a service is certain to take in the tag of a client; own choice.
+_TAG: Final = re.compile(r"[A-Za-z0-9-]{1,64}")
 #: Bytes of records in a batch. Spark takes several times as much memory in the JVM of the driver; a task with 128 MiB
 #: would be refused (`spark.rpc.message.maxSize`), and a page comes on top.
 DEFAULT_BATCH_BYTES, LEAST_BATCH_BYTES, MOST_BATCH_BYTES = 16 << 20, 1 << 20, 64 << 20
@@ -53,6 +57,8 @@ class StreamOptions:
     interval: int
     timeout: int
     goes_on_behind_gaps: bool
+    client_tag: str = ""
+    """What the ids of the query's clients begin with, before its own tag; empty is nothing."""
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> StreamOptions:
@@ -75,7 +81,25 @@ class StreamOptions:
             interval=interval,
             timeout=number(given, "heartbeatTimeoutSeconds", default, INTERVALS_OF_TIMEOUT * interval),
             goes_on_behind_gaps=choice(given, "onPossibleGap", ("stop", "continue")) == "continue",
+            client_tag=_tag(given),
         )
+
+    def tag_of(self, query_id: str) -> str:
+        """The tag of the clients of a query."""
+        own = own_tag(query_id)
+        return f"{self.client_tag}-{own}" if self.client_tag else own
+
+
+def own_tag(query_id: str) -> str:
+    """The part of the tag that all clients of a query have, whatever the option says."""
+    return f"spark-{query_id}"
+
+
+def _tag(given: Mapping[str, str]) -> str:
+    found = given.get("clienttag", "")
+    if found and _TAG.fullmatch(found) is None:
+        raise ConfigError(f"option 'clientTag': found {found!r}, allowed are up to 64 letters, digits and dashes")
+    return found
 
 
 def _columns(text: str) -> tuple[tuple[str, str], ...]:

@@ -77,7 +77,7 @@ def check_clients(tunnel: TunnelDescription, own: str) -> None:
     """Refuse a tunnel that another client consumes.
 
     Args:
-        own: the beginning of the ids of this query's clients.
+        own: what the ids of this query's clients contain, and no others.
 
     Raises:
         ConfigError: names the client.
@@ -93,7 +93,7 @@ def check_clients(tunnel: TunnelDescription, own: str) -> None:
 
 def is_own(channel: ChannelInfo, own: str) -> bool:
     """Whether a channel belongs to a client of this query."""
-    return channel.client_id.startswith(own)
+    return own in channel.client_id
 
 
 async def release(client: TunnelClient, tunnel: TunnelDescription, own: str) -> None:

@@ -1,0 +1,139 @@
+"""Where a query by Spark stands that follows the tunnel in the place of workers. Pure.
+
+Theory of operation
+-------------------
+Two parts tell of it:
+
+    SparkApplication <name>-stream    its state, and the error of the last attempt
+    ConfigMap <name>-stream           batch, rate, lag and the last error, written by the driver; its label is the
+                                      tunnel's id, and a record with another one counts as absent
+
+`assess_query` takes the first case that applies:
+
+    1. workers follow the changes, or none do                             NOT_USED
+    2. the application was not picked up for long, and has no pod         OPERATOR_MISSING
+    3. it has ended                                                       FAILED
+    4. the record has the error of a driver: no later one has followed    RETRYING, unless it is being stopped
+    5. a driver runs, and has recorded progress since its submission      FOLLOWING
+    6. otherwise the state of the application decides                     `query_state.BY_APPLICATION`
+
+A driver keeps its error in the record until the next one follows the tunnel, so that the object does not seem well
+between two attempts. What no attempt repairs ends with exit code 0: then the application is COMPLETED, and the record
+says why. Exit code 2, a document or pod that is wrong, leaves no record: the Spark operator tells the code.
+
+The record's times are the driver's, and the submission's that of the Spark operator: they may differ by CLOCK_SECONDS.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ots_tunnel.errors import CodecError
+from ots_tunnel.query.record import QueryProgress, QueryRecord, read_query_record
+from ots_tunnel_operator import names
+from ots_tunnel_operator.assess.query_state import BY_APPLICATION, PROBLEMS, QueryState
+from ots_tunnel_operator.assess.spark_state import Application, AppState, read_application
+from ots_tunnel_operator.reasons import Problem
+from ots_tunnel_operator.world.world import World
+
+#: Seconds by which the clocks of driver and Spark operator may differ.
+CLOCK_SECONDS = 60.0
+#: States in which an error of the record is that of a driver that somebody has stopped since, or that comes again.
+_STOPPED = frozenset({AppState.SUSPENDING, AppState.SUSPENDED, AppState.RESUMING, AppState.INVALIDATING})
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query as of one pass."""
+
+    state: QueryState
+    application: Application | None = None
+    progress: QueryProgress | None = None
+    """The record of this tunnel; None where there is none, or it is damaged."""
+    recorded: float | None = None
+    """Time of the driver's last write into it, by its clock, Unix seconds."""
+    message: str = ""
+    problem: Problem | None = None
+
+    @property
+    def figures(self) -> QueryProgress | None:
+        """The progress of a driver that runs; None while nobody knows it."""
+        return self.progress if self.state is QueryState.FOLLOWING else None
+
+
+def assess_query(world: World, *, missing_seconds: float) -> Query:
+    """Where the query stands; the cases are those of the module's description.
+
+    Args:
+        world: what was observed.
+        missing_seconds: an application that was not picked up for so long means that there is no Spark operator.
+    """
+    if not world.resource.spec.uses_query:
+        return Query(QueryState.NOT_USED)
+    name = names.query_name(world.resource.name)
+    found = world.child("SparkApplication", name)
+    application = None if found is None else read_application(found)
+    record = _record(world, name)
+    progress, recorded = (None, None) if record is None else (record.progress, record.updated)
+    state = _state(world, application, record, missing_seconds)
+    message = _message(state, application, progress)
+    problem = None
+    if state in PROBLEMS:
+        reason, hint = PROBLEMS[state]
+        problem = Problem(reason, f"SparkApplication {name!r}: {message}: {hint}")
+    return Query(state, application, progress, recorded, message, problem)
+
+
+def _record(world: World, name: str) -> QueryRecord | None:
+    """The record of the object's tunnel; None where there is none, where it is damaged, and before the first write."""
+    found = world.child("ConfigMap", name)
+    if found is None:
+        return None
+    try:
+        record = read_query_record(found)
+    except CodecError:
+        # figures alone, which the driver writes again
+        return None
+    is_own = record.label == str(world.resource.recorded_tunnel.get("id") or "")
+    return record if is_own and record.updated is not None else None
+
+
+def _state(world: World, app: Application | None, record: QueryRecord | None, missing_seconds: float) -> QueryState:
+    if app is None:
+        return QueryState.STARTING
+    # the Spark operator sets the state after spark-submit; a pod shows up before
+    if app.state is AppState.NEW and not world.query_pods and world.now >= app.created + missing_seconds:
+        return QueryState.OPERATOR_MISSING
+    state = BY_APPLICATION[app.state]
+    if state is QueryState.FAILED or record is None or record.updated is None:
+        return state
+    if record.progress.error:
+        return state if app.state in _STOPPED else QueryState.RETRYING
+    is_new = app.submitted is None or record.updated >= app.submitted - CLOCK_SECONDS
+    return QueryState.FOLLOWING if app.state is AppState.RUNNING and is_new else state
+
+
+def _message(state: QueryState, app: Application | None, progress: QueryProgress | None) -> str:
+    """What is to be said of a state, without figures that change by themselves."""
+    if app is None:
+        return "the SparkApplication is being created"
+    error = progress.error if progress is not None else ""
+    match state:
+        case QueryState.OPERATOR_MISSING:
+            return "no Spark operator has picked up the SparkApplication"
+        case QueryState.FOLLOWING:
+            return "the query follows the tunnel"
+        case QueryState.STARTING if app.state is AppState.NEW:
+            return "the SparkApplication waits for the Spark operator"
+        case QueryState.STARTING if app.state is AppState.SUBMITTED:
+            return "the Spark operator has submitted the driver"
+        case QueryState.STARTING:
+            return "the driver runs, and does not follow the tunnel yet"
+        case QueryState.FAILED if app.state is AppState.COMPLETED and error:
+            return f"the query cannot go on: {error}"
+        case QueryState.FAILED if app.state is AppState.COMPLETED:
+            return "the query has ended without a recorded error"
+        case QueryState.RETRYING if error:
+            return f"the driver has ended: {error}"
+        case _:
+            return f"the SparkApplication is {app.state}" + (f": {app.message}" if app.message else "")

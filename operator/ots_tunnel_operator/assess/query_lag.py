@@ -1,0 +1,34 @@
+"""The lag of a tunnel that a query of Spark follows. Pure.
+
+The driver tells how old the oldest change is that waits, and nothing of single channels. While it does not run, consume
+points tell the most that the lag can be, which is said only where the query has a problem: a table without changes
+would look late in every restart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ots_tunnel_operator.assess.lag import Lag
+from ots_tunnel_operator.assess.query import Query
+from ots_tunnel_operator.assess.query_state import QueryState
+
+#: States in which the consume points are all that is known.
+_BY_POINTS = frozenset({QueryState.NOT_USED, QueryState.OPERATOR_MISSING, QueryState.RETRYING, QueryState.FAILED})
+
+
+def lag_of_query(measured: Lag | None, query: Query) -> Lag | None:
+    """The lag of a tunnel: of workers as measured, of a query as its driver tells.
+
+    Args:
+        measured: by the service and the reports of workers.
+        query: of this world.
+    """
+    stopped = query.application is not None and query.application.suspend
+    if measured is None or query.state in _BY_POINTS or stopped:
+        return measured
+    figures = query.figures
+    seconds = None if figures is None else figures.lag_seconds
+    # how late a single channel is nobody tells
+    channels = tuple(replace(channel, seconds=None, caught_up=None) for channel in measured.channels)
+    return replace(measured, seconds=seconds, caught_up=None if seconds is None else seconds == 0, channels=channels)

@@ -1,0 +1,77 @@
+"""What the API server's rules could not tell of an object that a query of Spark follows. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ots_tunnel.errors import ConfigError
+from ots_tunnel_operator.api.files import FilesSink
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.manifests.files_place import folder_of
+from ots_tunnel_operator.manifests.query_document import query_config
+from ots_tunnel_operator.manifests.spark_submission import DRIVER_CONTAINER, EXECUTOR_CONTAINER
+from ots_tunnel_operator.manifests.template_depth import too_deep
+from ots_tunnel_operator.manifests.worker_mounts import Mount, mount_of
+from ots_tunnel_operator.reasons import Problem, Reason
+
+
+def query_findings(obj: TablestoreTunnel) -> Iterator[Problem]:
+    """The problems of a spec that no query could carry out."""
+    settings, files = obj.spec.spark_settings, obj.spec.sink.files
+    templates = {
+        "spec.spark.driver.podTemplate": (settings.driver.pod_template, DRIVER_CONTAINER),
+        "spec.spark.executor.podTemplate": (settings.executor.pod_template, EXECUTOR_CONTAINER),
+    }
+    deep = [found for path, (template, _) in templates.items() if (found := too_deep(path, template)) is not None]
+    if deep:
+        # first: it could not be rendered
+        yield from deep
+        return
+    try:
+        # the id of a tunnel is not part of the spec
+        query_config(obj, tunnel_id="any")
+    except ConfigError as error:
+        yield Problem(Reason.INVALID_SPEC, str(error))
+    if files is None:
+        return
+    mounts = []
+    for path, (template, container) in templates.items():
+        mount = mount_of(template, folder_of(files), container)
+        mounts.append(mount)
+        if (found := _mount_problem(path, container, mount, files)) is not None:
+            yield found
+    driver, executor = mounts
+    if driver is not None and executor is not None and (places := _two_places(driver, executor, files)):
+        yield _problem(files, f"{places}: mount the same folder of the same volume into both")
+
+
+def _mount_problem(path: str, container: str, mount: Mount | None, files: FilesSink) -> Problem | None:
+    folder = folder_of(files)
+    if mount is None:
+        return _problem(
+            files,
+            f"no volume is mounted at {folder} or above it: give {path} a volume, and its container {container!r} a "
+            "volumeMount of it that may be written",
+        )
+    if mount.ends_with_pod:
+        return _problem(
+            files,
+            f"volume {mount.volume!r} of {path}, mounted at {mount.path}, is gone with its pod, and the files with it: "
+            "use a persistentVolumeClaim, ReadWriteMany for driver and executors on several nodes",
+        )
+    return None
+
+
+def _two_places(driver: Mount, executor: Mount, files: FilesSink) -> str:
+    """Both places in words; empty where driver and executors mean the same one."""
+    folder = folder_of(files)
+    of_driver, of_executor = driver.place_of(folder), executor.place_of(folder)
+    if of_driver == of_executor:
+        return ""
+    return (
+        f"spec.spark.driver.podTemplate leads to {of_driver!r} and spec.spark.executor.podTemplate to {of_executor!r}"
+    )
+
+
+def _problem(files: FilesSink, found: str) -> Problem:
+    return Problem(Reason.INVALID_SPEC, f"spec.sink.files.url {files.url!r}: {found}", ("SinkReady",))

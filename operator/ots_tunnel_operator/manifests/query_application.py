@@ -1,0 +1,96 @@
+"""The SparkApplication that follows a tunnel into files. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ots_tunnel.query.document import QueryConfig
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.kube.kinds import Manifest
+from ots_tunnel_operator.manifests.overlay import overlay
+from ots_tunnel_operator.manifests.query_document import CHECKPOINT_DIRECTORY, QUERY_FILE, query_hash
+from ots_tunnel_operator.manifests.spark_submission import (
+    DOCUMENT_DIRECTORY,
+    REQUIRED_CONF,
+    Program,
+    Volume,
+    driver_template,
+    executor_template,
+    merged,
+    submission,
+)
+from ots_tunnel_operator.names import (
+    ANNOTATION_CONFIG_HASH,
+    ROLE_STREAM,
+    SECRETS_DIRECTORY,
+    query_config_name,
+    query_name,
+)
+
+#: Driver program in our Spark image (worker/image/Containerfile).
+QUERY_PROGRAM: Final = "local:///opt/ots/stream.py"
+#: A stream has no last attempt; what no attempt repairs ends with exit code 0.
+MOST_RETRIES: Final = 2_147_483_647
+#: Group of the image's user, for volumes that belong to root when they are new.
+IMAGE_GROUP: Final = 185
+
+#: Spark settings that an object may override with spec.spark.conf.
+_DEFAULT_CONF: Final = {
+    # The process beside the JVM holds two batches, and what it reads ahead.
+    "spark.driver.memoryOverhead": "1g"
+}
+#: Spark settings that the query depends on; they override spec.spark.conf.
+_REQUIRED_CONF: Final = {**REQUIRED_CONF, "spark.speculation": "false"}
+
+
+def query_application(
+    obj: TablestoreTunnel, config: QueryConfig, *, image: str, pull_policy: str = "IfNotPresent"
+) -> Manifest:
+    """Build the SparkApplication `<name>-stream`.
+
+    The hash of the document is an annotation of the driver's pod: a driver reads its document once, when it starts.
+
+    Args:
+        obj: the object.
+        config: the driver's document.
+        image: image used where `spec.spark.image` is empty.
+        pull_policy: pull policy of the driver's and the executors' pods.
+    """
+    settings = obj.spec.spark_settings
+    driver = driver_template(obj, ROLE_STREAM, *_driver_volumes(obj), fsGroup=IMAGE_GROUP)
+    executor = executor_template(obj, ROLE_STREAM, fsGroup=IMAGE_GROUP)
+    program = Program(
+        name=query_name(obj.name),
+        role=ROLE_STREAM,
+        file=QUERY_PROGRAM,
+        document=QUERY_FILE,
+        retries=MOST_RETRIES,
+        conf={**_DEFAULT_CONF, **settings.conf, **_REQUIRED_CONF},
+    )
+    hashed = {"metadata": {"annotations": {ANNOTATION_CONFIG_HASH: query_hash(config)}}}
+    return submission(
+        obj,
+        program,
+        overlay(merged(obj, ROLE_STREAM, driver, settings.driver.pod_template), hashed),
+        merged(obj, ROLE_STREAM, executor, settings.executor.pod_template),
+        image=image,
+        pull_policy=pull_policy,
+    )
+
+
+def document_hash(application: Manifest) -> str:
+    """Hash of the document that an application's driver reads; empty without one."""
+    template = ((application.get("spec") or {}).get("driver") or {}).get("template") or {}
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    return str(annotations.get(ANNOTATION_CONFIG_HASH) or "")
+
+
+def _driver_volumes(obj: TablestoreTunnel) -> tuple[Volume, ...]:
+    """Document, keys and checkpoints: executors neither call the service nor know how far the query is."""
+    keys, checkpoint = obj.spec.source.credentials.secret_ref, obj.spec.spark_settings.checkpoint
+    claim = "" if checkpoint is None else checkpoint.claim_name
+    return (
+        Volume("config", DOCUMENT_DIRECTORY, {"configMap": {"name": query_config_name(obj.name)}}),
+        Volume("source-secret", f"{SECRETS_DIRECTORY}/source", {"secret": {"secretName": keys.name if keys else ""}}),
+        Volume("checkpoint", CHECKPOINT_DIRECTORY, {"persistentVolumeClaim": {"claimName": claim}}, read_only=False),
+    )

@@ -1,0 +1,97 @@
+"""The two ConfigMaps of a query: the document of its driver and the record of its progress. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+from pydantic import ValidationError
+
+from ots_tunnel.config import CredentialsConfig, describe
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.query.document import (
+    QueryConfig,
+    QueryFilesConfig,
+    QueryRecordConfig,
+    QuerySink,
+    QuerySource,
+    dump_query_config,
+)
+from ots_tunnel.snapshot.record import PROGRESS_LABEL
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.kube.kinds import Manifest
+from ots_tunnel_operator.manifests.children import child
+from ots_tunnel_operator.names import (
+    ROLE_STREAM,
+    SECRETS_DIRECTORY,
+    client_tag_prefix,
+    query_config_name,
+    query_name,
+)
+
+#: File of the driver's document in its ConfigMap.
+QUERY_FILE: Final = "query.yaml"
+#: Where the claim with the checkpoints is mounted in the driver's pod.
+CHECKPOINT_DIRECTORY: Final = "/var/lib/ots"
+#: Seconds between the starts of two batches where the object names none.
+TRIGGER_SECONDS: Final = 5
+
+
+def query_config(obj: TablestoreTunnel, *, tunnel_id: str) -> QueryConfig:
+    """Build the document of the query's driver.
+
+    Args:
+        obj: the object; its sink must be files in a folder.
+        tunnel_id: of the tunnel. The folder of checkpoints has its name, so that no tunnel meets that of another one.
+
+    Raises:
+        ConfigError: the object gives no document that a query accepts.
+    """
+    source, files, settings = obj.spec.source, obj.spec.sink.files, obj.spec.spark_settings
+    if files is None:
+        raise ConfigError("spec.sink: a query of Spark needs spec.sink.files")
+    columns = None if files.columns is None else [{"name": one.name, "type": one.type} for one in files.columns]
+    try:
+        return QueryConfig(
+            source=QuerySource(
+                endpoint=source.endpoint,
+                instance=source.instance,
+                table=source.table,
+                tunnel=source.a_tunnel.name,
+                credentials=CredentialsConfig.model_validate({"directory": f"{SECRETS_DIRECTORY}/source"}),
+            ),
+            sink=QuerySink(
+                files=QueryFilesConfig.model_validate(
+                    {"url": files.url, "format": files.format, "columns": columns, "compression": files.compression}
+                )
+            ),
+            checkpoint_directory=f"{CHECKPOINT_DIRECTORY}/{tunnel_id}",
+            progress=QueryRecordConfig(namespace=obj.namespace, config_map=query_name(obj.name), label=tunnel_id),
+            trigger_interval_seconds=settings.trigger_interval_seconds or TRIGGER_SECONDS,
+            on_possible_gap="Continue" if source.goes_on_behind_gaps else "Stop",
+            client_tag=client_tag_prefix(obj.uid) or None,
+        )
+    except ValidationError as error:
+        raise ConfigError(f"{obj.namespace}/{obj.name}: {describe(error, QueryConfig)}") from error
+
+
+def query_config_map(obj: TablestoreTunnel, config: QueryConfig) -> Manifest:
+    """Build ConfigMap `<name>-stream-config` with the driver's document."""
+    return child(obj, "v1", "ConfigMap", query_config_name(obj.name), ROLE_STREAM) | {
+        "data": {QUERY_FILE: dump_query_config(config)}
+    }
+
+
+def query_record_map(obj: TablestoreTunnel, *, tunnel_id: str) -> Manifest:
+    """Build ConfigMap `<name>-stream`, the record of the query's progress.
+
+    The manifest holds only metadata: the driver writes the items, and server-side apply leaves them unchanged.
+    """
+    manifest = child(obj, "v1", "ConfigMap", query_name(obj.name), ROLE_STREAM)
+    manifest["metadata"]["labels"][PROGRESS_LABEL] = tunnel_id
+    return manifest
+
+
+def query_hash(config: QueryConfig) -> str:
+    """Hash of the driver's document."""
+    return hashlib.sha256(dump_query_config(config).encode()).hexdigest()[:16]

@@ -1,0 +1,148 @@
+"""Where a query by Spark stands, by its application and its record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ots_tunnel.query.record import QueryProgress
+from ots_tunnel_operator.assess.query_state import BY_APPLICATION, QueryState
+from ots_tunnel_operator.assess.spark_state import AppState
+from ots_tunnel_operator.reasons import Reason
+from ots_tunnel_operator.world.pod import SparkPod
+from tests.support.operator.query_worlds import (
+    DRIVER,
+    NAME,
+    WELL,
+    Children,
+    query_app,
+    query_record,
+    query_world,
+)
+from tests.support.operator.worlds import assessed, world
+
+BROKEN = replace(WELL, error="option 'tunnel': found 'flights-copy', which client x consumes")
+FINAL = replace(WELL, error="records of a logged batch are gone", is_final=True)
+
+
+def state_of(children: Children, **changes: Any) -> QueryState:
+    return assessed(query_world(children, **changes)).query.state
+
+
+@pytest.mark.parametrize("state", AppState)
+def test_every_state_of_an_application_has_one_of_the_query(state: AppState) -> None:
+    assert state_of(query_app(state)) is BY_APPLICATION[state]
+
+
+@pytest.mark.parametrize(
+    ("children", "state"),
+    [
+        ({}, QueryState.STARTING),
+        (query_record(), QueryState.STARTING),
+        (query_app("RUNNING") | query_record(), QueryState.FOLLOWING),
+        (query_app("RUNNING") | query_record(age=359), QueryState.FOLLOWING),
+        (query_app("RUNNING") | query_record(age=361), QueryState.STARTING),
+        (query_app("RUNNING") | query_record(label="another"), QueryState.STARTING),
+        (query_app("RUNNING") | query_record(BROKEN), QueryState.RETRYING),
+        (query_app("PENDING_RERUN") | query_record(BROKEN), QueryState.RETRYING),
+        (query_app("SUBMITTED") | query_record(BROKEN), QueryState.RETRYING),
+        (query_app("SUSPENDING") | query_record(BROKEN), QueryState.INTERRUPTED),
+        (query_app("INVALIDATING") | query_record(BROKEN), QueryState.INTERRUPTED),
+        (query_app("COMPLETED") | query_record(FINAL), QueryState.FAILED),
+        (query_app("COMPLETED") | query_record(), QueryState.FAILED),
+    ],
+)
+def test_the_record_tells_whether_a_driver_follows(children: Children, state: QueryState) -> None:
+    assert state_of(children) is state
+
+
+def test_a_damaged_record_is_none() -> None:
+    record = query_record()
+    record["ConfigMap", NAME]["data"]["batchId"] = "many"
+
+    assert state_of(query_app("RUNNING") | record) is QueryState.STARTING
+
+
+def test_an_object_with_workers_has_no_query() -> None:
+    assert assessed(world()).query.state is QueryState.NOT_USED
+
+
+def test_an_application_that_nothing_picks_up_needs_a_spark_operator() -> None:
+    new = query_app("", age=61)
+
+    assert state_of(new, query_pods=()) is QueryState.OPERATOR_MISSING
+    assert state_of(new, query_pods=(DRIVER,)) is QueryState.STARTING
+    assert state_of(query_app("", age=59), query_pods=()) is QueryState.STARTING
+
+
+@pytest.mark.parametrize(
+    ("children", "reason", "told"),
+    [
+        (query_app("COMPLETED") | query_record(FINAL), Reason.QUERY_FAILED, "cannot go on: records of a logged batch"),
+        (query_app("COMPLETED"), Reason.QUERY_FAILED, "has ended without a recorded error"),
+        (query_app("FAILED", error="spark-submit failed"), Reason.QUERY_FAILED, "is FAILED: spark-submit failed"),
+        (query_app("FAILING") | query_record(BROKEN), Reason.QUERY_RETRYING, "has ended: option 'tunnel': found"),
+        (
+            query_app("FAILING", error="driver container failed with ExitCode: 2, Reason: Error"),
+            Reason.QUERY_RETRYING,
+            "is FAILING: driver container failed with ExitCode: 2",
+        ),
+    ],
+)
+def test_a_problem_says_why_the_driver_has_ended(children: Children, reason: Reason, told: str) -> None:
+    problem = assessed(query_world(children)).query.problem
+
+    assert problem is not None
+    assert problem.reason is reason
+    assert problem.message.startswith(f"SparkApplication '{NAME}': ")
+    assert told in problem.message
+    assert problem.stalled == (reason is Reason.QUERY_FAILED)
+
+
+@pytest.mark.parametrize(
+    ("children", "seconds", "caught_up"),
+    [
+        (query_app("RUNNING") | query_record(), 0, True),
+        (query_app("RUNNING") | query_record(replace(WELL, lag_seconds=40)), 40, False),
+        (query_app("RUNNING") | query_record(replace(WELL, lag_seconds=None)), None, None),
+        (query_app("SUBMITTED") | query_record(), None, None),
+        (query_app("FAILING") | query_record(), 3000, None),
+    ],
+)
+def test_the_lag_is_the_drivers_and_by_consume_points_only_beside_a_problem(
+    children: Children, seconds: int | None, caught_up: bool | None
+) -> None:
+    """The table has not changed for 3,000 s: in a restart it does not look late."""
+    lag = assessed(query_world(children)).lag
+
+    assert lag is not None
+    assert (lag.seconds, lag.caught_up) == (seconds, caught_up)
+
+
+def test_a_high_lag_of_the_driver_is_told() -> None:
+    late = query_app("RUNNING") | query_record(QueryProgress(batch_id=1, lag_seconds=1000))
+    problem = assessed(query_world(late)).degradation
+
+    assert problem is not None
+    assert problem.reason is Reason.LAG_HIGH
+    assert "spec.monitoring.lagDegradedSeconds 900 behind: give spark.driver" in problem.message
+    assert (
+        assessed(query_world(query_app("RUNNING") | query_record(QueryProgress(lag_seconds=900)))).degradation is None
+    )
+
+
+def test_pods_that_do_not_start_are_told() -> None:
+    executor = SparkPod(f"{NAME}-exec-1", "Pending", terminated=False, is_executor=True, message="Insufficient cpu")
+    old = query_app("RUNNING", age=301) | query_record()
+    found = query_world(old, query_pods=(DRIVER, executor))
+    problem = assessed(found).degradation
+
+    assert problem is not None
+    assert problem.reason is Reason.NOT_PROGRESSING
+    assert f"pod {NAME}-exec-1 is Pending (Insufficient cpu): let it start" in problem.message
+    young = query_app("RUNNING", age=299) | query_record()
+    assert assessed(replace(found, children=young)).degradation is None
+    runs = replace(executor, name="other", phase="Running")
+    assert assessed(replace(found, query_pods=(DRIVER, executor, runs))).degradation is None

@@ -1,0 +1,349 @@
+"""The next steps of an object whose changes a query of Spark follows, one test per situation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+
+from ots_tunnel.model import ChannelId, ChannelStatus, TunnelType
+from ots_tunnel_operator import names
+from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SPARK_APPLICATION
+from ots_tunnel_operator.manifests.query_application import document_hash
+from ots_tunnel_operator.plan.actions import (
+    ApplyObject,
+    ApplyToExisting,
+    CreateTunnel,
+    DeleteObject,
+    RecordStatus,
+)
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.world.absence import Failure, Missing
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import Competitor, World
+from tests.support.operator.query_worlds import (
+    BY_QUERY,
+    CLIENT,
+    DRIVER,
+    DRIVER_PART,
+    EXECUTOR_PART,
+    FREE,
+    NAME,
+    PLACE,
+    WELL,
+    mounting,
+    query_app,
+    query_record,
+    query_resource,
+    query_status,
+    query_world,
+)
+from tests.support.operator.worlds import FRESH, NOW, TUNNEL_ID, channel, description, planned, reported
+
+OBJECTS = [
+    "ServiceAccount/flights-copy-spark",
+    "ServiceAccount/flights-copy-spark-executors",
+    "Role/flights-copy-spark",
+    "RoleBinding/flights-copy-spark",
+    "ConfigMap/flights-copy-stream-config",
+    "ConfigMap/flights-copy-stream",
+    "SparkApplication/flights-copy-stream",
+]
+BROKEN = replace(WELL, error="the folder belongs to another tunnel", is_final=True)
+BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
+
+
+def steps(found: World) -> list[str]:
+    return [
+        f"{action.manifest['kind']}/{action.manifest['metadata']['name']}"
+        if isinstance(action, ApplyObject)
+        else type(action).__name__
+        for action in planned(found).actions
+    ]
+
+
+def applied(found: World) -> dict[str, Any]:
+    manifests = [action.manifest for action in planned(found).actions if isinstance(action, ApplyObject)]
+    return next(item for item in manifests if item["kind"] == "SparkApplication")
+
+
+def conditions(found: World) -> dict[str, tuple[str, str]]:
+    return {item["type"]: (item["status"], item["reason"]) for item in reported(found)["conditions"]}
+
+
+def test_a_new_object_gets_its_tunnel_and_then_its_query() -> None:
+    fresh = query_world({}, query_resource({}), tunnel=Missing(), query_pods=())
+    made = query_world({}, query_resource({}), tunnel=FREE, query_pods=())
+    ready = query_world({}, query_resource(query_status(filesPlace=None)), tunnel=FREE, query_pods=())
+
+    assert steps(fresh) == ["RecordStatus", "CreateTunnel"]
+    assert any(isinstance(action, CreateTunnel) for action in planned(fresh).actions)
+    assert steps(made) == ["RecordStatus"]
+    # the place of the files is recorded before the query can write there
+    assert steps(ready) == ["RecordStatus", *OBJECTS]
+    assert planned(ready).actions[0] == RecordStatus({"filesPlace": PLACE})
+    assert planned(ready).wait is not None
+    assert conditions(ready)["Ready"] == ("False", "StartingQuery")
+
+
+def test_a_query_that_follows_the_tunnel_is_ready() -> None:
+    found = query_world()
+    status, plan = reported(found), planned(found)
+
+    assert (plan.wait, plan.problem, plan.replicas) == (None, None, 0)
+    assert steps(found) == OBJECTS
+    assert status["phase"] == "Streaming"
+    assert conditions(found) == {
+        "Ready": ("True", "Consuming"),
+        "Progressing": ("False", "AsExpected"),
+        "Degraded": ("False", "AsExpected"),
+        "Stalled": ("False", "AsExpected"),
+        "CredentialsValid": ("True", "Authenticated"),
+        "SinkReady": ("True", "SinkAvailable"),
+        "TunnelReady": ("True", "TunnelAvailable"),
+        "WorkersAvailable": ("True", "NoWorkersWanted"),
+        "Rebalancing": ("False", "Settled"),
+        "Suspended": ("False", "NotSuspended"),
+        "Completed": ("False", "StreamOpen"),
+    }
+    assert status["spark"] == {
+        "application": NAME,
+        "state": "RUNNING",
+        "batchId": 7,
+        "rowsPerSecond": 120,
+        "lagSeconds": 0,
+        "recordedTime": "2027-01-15T07:58:20Z",
+    }
+    assert status["lag"]["seconds"] == 0
+    assert status["lag"]["caughtUp"] is True
+    assert status["lag"]["slowest"] == []
+    assert status["throughput"]["rowsPerSecond"] == 120
+    assert (status["replicas"], status["filesPlace"]) == (0, PLACE)
+
+
+def test_figures_of_a_driver_that_does_not_run_are_not_told() -> None:
+    status = reported(query_world(query_app("SUBMITTED") | query_record()))
+
+    assert status["spark"] == {"application": NAME, "state": "SUBMITTED"}
+    assert "rowsPerSecond" not in status["throughput"]
+    assert "seconds" not in status.get("lag", {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "ready"),
+    [
+        ({"tunnel": FREE}, ("False", "ChannelsUnowned")),
+        ({"tunnel": BUSY}, ("Unknown", "ServiceUnavailable")),
+        ({"children": query_app("SUBMITTED")}, ("False", "StartingQuery")),
+        (
+            {"children": query_app("RUNNING") | query_record(replace(WELL, lag_seconds=None))},
+            ("Unknown", "NotObserved"),
+        ),
+        ({"children": query_app("FAILING") | query_record(BROKEN)}, ("False", "QueryRetrying")),
+        ({"children": query_app("COMPLETED") | query_record(BROKEN)}, ("False", "QueryFailed")),
+        ({"children": query_app("", age=100), "query_pods": ()}, ("False", "SparkOperatorMissing")),
+    ],
+)
+def test_ready_needs_a_driver_that_reads_every_channel(changes: dict[str, Any], ready: tuple[str, str]) -> None:
+    assert conditions(query_world(**changes))["Ready"] == ready
+
+
+def test_a_client_of_somebody_else_is_told() -> None:
+    stranger = Tunnel(description(channel("c1", client="98765432-spark-9z-1"), kind=TunnelType.Stream))
+    found = query_world(tunnel=stranger, foreign_since={"98765432-spark-9z-1": NOW - 60})
+
+    assert conditions(found)["Degraded"] == ("True", "ForeignClient")
+
+
+def test_a_query_that_cannot_go_on_waits_for_a_person() -> None:
+    found = query_world(query_app("COMPLETED") | query_record(BROKEN), query_pods=())
+
+    assert conditions(found)["Stalled"] == ("True", "QueryFailed")
+    assert reported(found)["phase"] == "Failed"
+    assert steps(found) == OBJECTS
+
+
+def test_an_application_that_has_ended_is_replaced_after_an_edit() -> None:
+    """The Spark operator submits nothing again that has ended."""
+    ended = query_app("COMPLETED") | query_record(BROKEN)
+    edited = query_resource(source__tunnel__onPossibleGap="Continue")
+    found = query_world(ended, edited, query_pods=())
+    gone = replace(found, children=query_record(BROKEN))
+
+    assert planned(found).actions == (DeleteObject(SPARK_APPLICATION, NAME),)
+    assert planned(found).again
+    ending = replace(gone, query_pods=(DRIVER,))
+    assert (planned(ending).actions, planned(ending).wait is not None) == ((), True)
+    # the next driver's record is not to begin with the error of the former one
+    assert steps(gone) == ["DeleteObject", *OBJECTS]
+    assert planned(gone).actions[0] == DeleteObject(CONFIG_MAP, NAME)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"source__endpoint": "https://shop.vpc.example"},
+        {"source__tunnel__onPossibleGap": "Continue"},
+        {"sink": {"files": {"url": "file:///lake/flights", "format": "Parquet", "compression": "zstd"}}},
+        {"spark": BY_QUERY["spark"] | {"triggerIntervalSeconds": 60}},
+    ],
+)
+def test_a_changed_document_starts_the_driver_again(changes: dict[str, Any]) -> None:
+    before, after = applied(query_world()), applied(query_world(of=query_resource(**changes)))
+
+    assert document_hash(before)
+    assert document_hash(before) != document_hash(after)
+    assert before["spec"] != after["spec"]
+
+
+@pytest.mark.parametrize("changes", [{"monitoring": {"lagDegradedSeconds": 1}}, {"deletionPolicy": "Delete"}])
+def test_any_other_edit_leaves_the_driver_alone(changes: dict[str, Any]) -> None:
+    assert applied(query_world()) == applied(query_world(of=query_resource(**changes)))
+
+
+def test_a_record_of_another_tunnel_is_removed_first() -> None:
+    assert steps(query_world(query_record(label="former"), query_pods=()))[0] == "DeleteObject"
+
+
+def test_suspension_stops_the_query_and_is_over_when_the_channels_are_free() -> None:
+    of = query_resource(suspend=True)
+    running = query_world(of=of)
+    (suspension,) = planned(running).actions
+
+    assert isinstance(suspension, ApplyObject)
+    assert suspension.manifest["metadata"]["name"] == NAME
+    assert suspension.manifest["spec"]["suspend"] is True
+    assert conditions(running)["Suspended"] == ("False", "Suspending")
+    stopped = replace(running, children=query_app("SUSPENDED", suspend=True) | query_record(), query_pods=())
+    assert planned(stopped).actions == ()
+    assert conditions(stopped)["Suspended"] == ("False", "Suspending")
+    message = next(item for item in reported(stopped)["conditions"] if item["type"] == "Suspended")["message"]
+    assert f"client '{CLIENT}' holds channels although its pod is gone" in message
+    freed = replace(stopped, tunnel=FREE)
+    assert conditions(freed)["Suspended"] == ("True", "SuspendRequested")
+    assert reported(freed)["phase"] == "Suspended"
+
+
+def test_a_query_resumes() -> None:
+    resumed = query_world(query_app("SUSPENDED", suspend=True) | query_record(), query_pods=(), tunnel=FREE)
+
+    assert applied(resumed)["spec"]["suspend"] is False
+    assert conditions(resumed)["Ready"] == ("False", "StartingQuery")
+
+
+def test_an_application_without_labels_is_suspended_too() -> None:
+    (action,) = planned(query_world({}, query_resource(suspend=True))).actions
+
+    assert isinstance(action, ApplyToExisting)
+    assert action.manifest["spec"]["suspend"] is True
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"tunnel": Missing()}, {"elder": Competitor("elder", "shop", NOW - 5000, "a")}],
+    ids=["the tunnel is gone", "an elder object"],
+)
+def test_a_problem_that_a_consumer_would_worsen_suspends_the_query(changes: dict[str, Any]) -> None:
+    (action,) = planned(query_world(**changes)).actions
+
+    assert isinstance(action, ApplyObject)
+    assert action.manifest["spec"]["suspend"] is True
+
+
+def test_another_problem_leaves_the_query_as_it_is() -> None:
+    plan = planned(query_world(tunnel=BUSY))
+
+    assert plan.actions == ()
+    assert plan.problem is not None
+    assert plan.problem.reason is Reason.SERVICE_UNAVAILABLE
+
+
+def elsewhere() -> dict[str, Any]:
+    driver, executor = mounting("spark-kubernetes-driver", "new"), mounting("spark-kubernetes-executor", "new")
+    return BY_QUERY["spark"] | {"driver": {"podTemplate": driver}, "executor": {"podTemplate": executor}}
+
+
+@pytest.mark.parametrize("children", [query_app("RUNNING") | query_record(), {}], ids=["running", "not there"])
+def test_another_volume_for_the_files_has_to_be_accepted(children: dict[tuple[str, str], Any]) -> None:
+    """Also where the tunnel has not moved: Spark commits files before that."""
+    unmoved = Tunnel(FREE.description, {ChannelId("c1"): FRESH})
+    of = query_resource(spark=elsewhere())
+    refused = query_world(children, of, tunnel=unmoved)
+    problem = planned(refused).problem
+
+    assert problem is not None
+    assert problem.reason is Reason.INVALID_SPEC
+    assert problem.message.startswith("spec.spark.driver.podTemplate: found 'persistentVolumeClaim/new:/flights'")
+    assert "to which the query may have written" in problem.message
+    assert planned(refused).actions == ()
+    annotations = {names.ANNOTATION_ACCEPT_PLACE: "persistentVolumeClaim/new:/flights"}
+    metadata = of.object.metadata.model_copy(update={"annotations": annotations})
+    accepted = replace(of, object=of.object.model_copy(update={"metadata": metadata}))
+    assert planned(query_world(of=accepted)).actions[0] == RecordStatus(
+        {"filesPlace": annotations[names.ANNOTATION_ACCEPT_PLACE]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("driver", "executor", "told"),
+    [
+        ({}, EXECUTOR_PART, "no volume is mounted at /lake/flights or above it: give spec.spark.driver.podTemplate"),
+        (DRIVER_PART, {}, "no volume is mounted at /lake/flights or above it: give spec.spark.executor.podTemplate"),
+        (DRIVER_PART, DRIVER_PART, "its container 'spark-kubernetes-executor' a volumeMount"),
+        (DRIVER_PART, mounting("spark-kubernetes-executor", "b"), "leads to 'persistentVolumeClaim/lake:/flights' and"),
+        (
+            DRIVER_PART,
+            {
+                "spec": EXECUTOR_PART["spec"] | {"volumes": [{"name": "files", "emptyDir": {}}]},
+            },
+            "volume 'files' of spec.spark.executor.podTemplate, mounted at /lake, is gone with its pod",
+        ),
+    ],
+)
+def test_files_need_one_volume_in_driver_and_executors(
+    driver: dict[str, Any], executor: dict[str, Any], told: str
+) -> None:
+    spark = BY_QUERY["spark"] | {"driver": {"podTemplate": driver}, "executor": {"podTemplate": executor}}
+    plan = planned(query_world({}, query_resource({}, spark=spark), tunnel=Missing(), query_pods=()))
+
+    assert plan.actions == ()
+    assert plan.problem is not None
+    assert plan.problem.reason is Reason.INVALID_SPEC
+    assert told in plan.problem.message
+
+
+def test_a_reset_is_refused_with_the_way_to_start_over() -> None:
+    of = query_resource(suspend=True)
+    annotations = {names.ANNOTATION_RESET: '{"token": "a", "form": "NewTunnel"}'}
+    metadata = of.object.metadata.model_copy(update={"annotations": annotations})
+    asking = replace(of, object=of.object.model_copy(update={"metadata": metadata}))
+    stopped = query_world(query_app("SUSPENDED", suspend=True), asking, query_pods=(), tunnel=FREE)
+    first = planned(stopped).actions[0]
+
+    assert isinstance(first, RecordStatus)
+    assert first.change["reset"]["state"] == "Refused"
+    message = first.change["reset"]["message"]
+    assert "spec.engine.stream: found Spark, needed is Workers" in message
+    assert "another spec.source.tunnel.name and another spec.sink.files.url" in message
+
+
+def test_the_folder_of_checkpoints_is_that_of_the_tunnel() -> None:
+    plan = planned(query_world())
+    document = next(
+        yaml.safe_load(action.manifest["data"]["query.yaml"])
+        for action in plan.actions
+        if isinstance(action, ApplyObject) and action.manifest["metadata"]["name"] == f"{NAME}-config"
+    )
+
+    assert document["checkpointDirectory"] == f"/var/lib/ots/{TUNNEL_ID}"
+    assert document["clientTag"] == "01234567"
+    assert document["progress"] == {"namespace": "default", "configMap": NAME, "label": TUNNEL_ID}
+
+
+def test_channels_that_wait_for_their_parents_are_no_reason_to_wait() -> None:
+    child = channel("c2", ChannelStatus.WAIT, client="")
+    found = query_world(tunnel=Tunnel(description(channel("c1", client=CLIENT), child, kind=TunnelType.Stream)))
+
+    assert conditions(found)["Ready"] == ("True", "Consuming")
