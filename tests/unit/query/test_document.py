@@ -19,6 +19,11 @@ def stored(folder: Path, document: dict[str, Any]) -> Path:
     return path
 
 
+def parquet(*names: str) -> dict[str, Any]:
+    columns = [{"name": name, "type": "string"} for name in names]
+    return {"url": "file:///lake", "format": "Parquet", "columns": columns}
+
+
 def test_a_document_is_read_as_it_was_written(tmp_path: Path) -> None:
     config = load_query_config(stored(tmp_path, QUERY))
     (tmp_path / "again.yaml").write_text(dump_query_config(config))
@@ -38,6 +43,16 @@ def test_a_document_is_read_as_it_was_written(tmp_path: Path) -> None:
             {"sink": {"files": {"url": "file:///lake", "compression": "zstd"}}},
             "sink.files.compression: found zstd with format JsonLines, allowed are none and gzip",
         ),
+        (
+            {"sink": {"files": parquet("price", "Price")}},
+            "sink.files.columns: found 'Price' beside 'price', allowed are names that differ in more than case",
+        ),
+        (
+            {"sink": {"files": parquet("Action")}},
+            "sink.files.columns: found 'Action' beside 'action', allowed are names that differ in more than case",
+        ),
+        ({"checkpointDirectory": "lake"}, "checkpointDirectory: found lake, allowed is an absolute path"),
+        ({"checkpointDirectory": "s3://lake/t"}, "checkpointDirectory: found s3:/lake/t, allowed is an absolute path"),
         ({"heartbeatIntervalSeconds": 11}, "heartbeatTimeoutSeconds: found 30, allowed is at least 3 times"),
         ({"maxBytesPerBatch": 1}, "maxBytesPerBatch: found 1, allowed is"),
         ({"checkpointDirectory": ""}, "checkpointDirectory: found ''"),

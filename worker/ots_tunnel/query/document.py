@@ -15,10 +15,11 @@ from pydantic import Field, ValidationError, model_validator
 from ots_tunnel.config import ConfigModel, InstanceConfig, describe
 from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import Name, NonEmptyPath, TableName
-from ots_tunnel.config.files import MOST_COLUMNS, FileColumnConfig
+from ots_tunnel.config.files import MOST_COLUMNS, OWN_COLUMNS, FileColumnConfig
 from ots_tunnel.config.problems import Contradiction
 from ots_tunnel.config.yaml_file import read_yaml
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.query.spelling import spelled
 
 #: Heartbeats that a timeout has to last for, as in the object.
 INTERVALS_OF_TIMEOUT = 3
@@ -56,10 +57,12 @@ class QueryFilesConfig(ConfigModel):
     def _columns_fit(self) -> Self:
         if self.columns is not None and self.format != "Parquet":
             raise Contradiction("columns", f"found with format {self.format}, allowed is Parquet with it")
-        names = [column.name for column in self.columns or ()]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise Contradiction("columns", f"found {twice!r} twice, allowed is every name once")
+        taken = {spelled(name): name for name in OWN_COLUMNS}
+        for column in self.columns or ():
+            if spelled(column.name) in taken:
+                found = f"found {column.name!r} beside {taken[spelled(column.name)]!r}"
+                raise Contradiction("columns", f"{found}, allowed are names that differ in more than case")
+            taken[spelled(column.name)] = column.name
         return self
 
 
@@ -104,6 +107,14 @@ class QueryConfig(ConfigModel):
         Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$"), Words("up to 64 letters, digits and dashes")] | None
     ) = None
     """What the ids of the tunnel's clients begin with, by which another program tells them from those of others."""
+
+    @model_validator(mode="after")
+    def _folder_is_absolute(self) -> Self:
+        if not self.checkpoint_directory.is_absolute():
+            # Spark and this program would each put another folder before it
+            found = f"found {self.checkpoint_directory}"
+            raise Contradiction("checkpointDirectory", f"{found}, allowed is an absolute path")
+        return self
 
     @model_validator(mode="after")
     def _timeout_lasts(self) -> Self:
