@@ -51,7 +51,8 @@ def test_every_paragraph_about_a_problem_has_commands_in_the_plugin() -> None:
     problems = OPERATIONS.section("What does each problem mean, and what do I do?")
     listed = re.findall(r"^#### (\w+)$", problems, re.MULTILINE)
 
-    assert set(listed) == set(REMEDIES)
+    # a figure that is not known yet is no problem, and still shows what to do
+    assert set(REMEDIES) == {*listed, Reason.UNKNOWN}
 
 
 @pytest.mark.parametrize("column", columns())
