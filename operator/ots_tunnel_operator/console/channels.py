@@ -49,6 +49,8 @@ class _Known:
 
     described: dict[str, ChannelInfo] = field(default_factory=dict)
     slowest: dict[str, int | None] = field(default_factory=dict)
+    counts_rows: bool = True
+    """Whether the service counts the rows of a channel; of a shard it does not."""
 
     def type_of(self, channel_id: str) -> str:
         found = self.described.get(channel_id)
@@ -60,7 +62,7 @@ class _Known:
                 channel_id,
                 each.channel_type.value,
                 each.status.name,
-                each.rows,
+                each.rows if self.counts_rows else None,
                 False,
                 self.slowest.get(channel_id),
                 "",
@@ -92,6 +94,7 @@ def _holders(sight: Sight) -> Iterator[Holder]:
     known = _Known(
         {str(each.channel_id): each for each in sight.channels},
         {str(item["id"]): item.get("seconds") for item in sight.ott.entries("lag", "slowest")},
+        counts_rows=not sight.ott.leases,
     )
     stated = {str(item.get("name")): item for item in sight.ott.entries("workers")}
     said = {name: kept.report for name, kept in sight.reports.items()}

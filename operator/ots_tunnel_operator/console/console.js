@@ -303,7 +303,9 @@ function holder(found, channels) {
   if (found.busy !== null) facts.push("busy " + found.busy + " %");
   if (found.ready === false) facts.push("not ready");
   if (found.isForeign) facts.push("no worker that the status names: a former one, or a foreign client");
-  else if (found.reported === null) facts.push("gave no answer: by the service's description");
+  else if (found.reported === null) {
+    facts.push("gave no answer: by " + (channels.part === "shard" ? "its leases" : "the service's description"));
+  }
   else facts.push("answered " + span(now() - found.reported) + " ago");
   box.append(head, make("p", facts.join("; "), found.reported === null ? "warn" : "soft"));
   if (found.error) box.append(make("p", found.error, "bad"));

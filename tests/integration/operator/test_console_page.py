@@ -18,7 +18,7 @@ from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.server import Health
 from tests.support.operator.console_fleet import ListedFleet, looked_at, many, with_channels
-from tests.support.operator.plugin_objects import body, conditions, expired, healthy, late, unreachable
+from tests.support.operator.plugin_objects import body, by_shards, conditions, expired, healthy, late, unreachable
 from tests.support.programs.browser import Page, browser_page
 
 REPORTS = Path(__file__).parents[3] / "build" / "reports"
@@ -153,6 +153,33 @@ async def test_one_object_with_its_channels_and_its_way_out(tmp_path: Path) -> N
         assert label == "Lag of the last 8m: now 8m20s, at most 8m20s"
         assert await page.value("document.querySelectorAll('svg.spark polyline').length") == 2
         await page.picture(REPORTS / "console-object.png")
+        assert page.complaints == []
+
+
+async def test_an_object_without_a_tunnel_has_shards(tmp_path: Path) -> None:
+    found, now = by_shards(), time.time()
+    objects = ListedFleet()
+    objects.objects.append((dict(found.body), with_channels(now)))
+    async with showing(tmp_path, objects) as scene:
+        page = scene.page
+        await page.resize(1400)
+        await scene.show("#object=shop%2Forders-copy", DETAIL)
+
+        text = await page.text("#object")
+        for expected in (
+            "shop/orders-copy: changes of table orders in shop",
+            "5 shards are read",
+            "Shards over workers",
+            "5 shards: 5 open.",
+            "2 shards; 2,650 rows/s; busy 61 %",
+            "gave no answer: by its leases",
+            "client visitor",
+        ):
+            assert expected in text, expected
+        assert "hannel" not in text
+        cells = "[...document.querySelectorAll('.holder')].at(-1).querySelector('tbody tr').innerText"
+        assert "\t-\t" in await page.value(cells), "the service counts no rows of a shard"
+        await page.picture(REPORTS / "console-shards.png")
         assert page.complaints == []
 
 

@@ -123,6 +123,19 @@ def healthy() -> Ott:
     return Ott(body())
 
 
+def by_shards() -> Ott:
+    """It reads a stream by leases, and its slowest shard is 12 s behind."""
+    found = body(source__tunnel=None, source__stream={"leaseTable": "orders_leases"})
+    tunnel = {"id": "orders_17", "type": "Stream", "leaseTable": "orders_leases", "createdByOperator": False}
+    channels = {"total": 5, "base": 0, "stream": 5, "open": 5, "closing": 0, "terminated": 0, "unowned": 0}
+    of_shards = conditions(
+        Ready=("True", "Consuming", "every shard has a worker"),
+        TunnelReady=("True", "TunnelAvailable", "no tunnel: the workers share the shards of the stream"),
+    )
+    found["status"] = status(tunnel=tunnel, base=None, channels=channels, conditions=of_shards)
+    return Ott(found)
+
+
 def late() -> Ott:
     """Its lag is high, a rollout is under way, and a channel has no worker."""
     found = body(monitoring={"lagDegradedSeconds": 60, "retentionWarningPercent": 50})

@@ -22,6 +22,7 @@ from tests.support.operator.plugin_objects import (
     NOW,
     STATES,
     body,
+    by_shards,
     conditions,
     deleting,
     expired,
@@ -241,9 +242,12 @@ def test_channels_over_workers() -> None:
 
 
 def test_the_parts_of_a_stream_are_shards() -> None:
-    ott = Ott(body(source__tunnel=None, source__stream={"leaseTable": "leases"}) | {"status": {}})
+    found = channels_document(sight(by_shards(), with_channels(NOW)))
 
-    assert channels_document(sight(ott))["part"] == "shard"
+    assert found["part"] == "shard"
+    rows = {holder["name"]: holder["channels"][0]["rows"] for holder in found["holders"]}
+    # the service counts none: only workers know
+    assert rows == {f"{WORKER}-aaaaa": 1000, f"{WORKER}-bbbbb": 0, f"{WORKER}-ccccc": None, "visitor": None}
 
 
 def test_a_channel_is_shown_with_the_worker_that_tells_of_it() -> None:
