@@ -36,8 +36,8 @@ class LeasedStream(ApiModel):
             ),
             rule(
                 "has(self.endTime) == has(oldSelf.endTime) && (!has(self.endTime) || self.endTime == oldSelf.endTime)",
-                "source.stream.endTime is immutable, because an object that is Completed stays so: create another "
-                "object with the same source.stream.leaseTable instead, which reads on",
+                "source.stream.endTime is immutable, because an object that is Completed stays so: delete it, and "
+                "create another one with the same source.stream.leaseTable, which reads on",
                 field=".endTime",
             ),
         )

@@ -6,6 +6,7 @@ Messages contain no figure that changes by itself, so that a steadily degraded o
 
 from __future__ import annotations
 
+from ots_tunnel_operator.assess.completion import was_completed
 from ots_tunnel_operator.assess.lag import Lag, round_lag
 from ots_tunnel_operator.assess.progress import find_idle_copy, find_idle_query, find_standstill, find_unreachable
 from ots_tunnel_operator.assess.query import Query
@@ -51,7 +52,8 @@ def _foreign_client(world: World) -> Problem | None:
     """Foreign clients, seen in two polls at least one heartbeat timeout apart (docs/architecture.md 3.7)."""
     source, timeout = world.resource.spec.source, world.resource.spec.worker_settings.heartbeat_timeout_seconds
     ids = sorted(client for client, since in world.foreign_since.items() if world.now - since >= timeout)
-    if not ids:
+    # who reads on behind the end takes nothing from an object that has everything
+    if not ids or was_completed(world):
         return None
     remedy = "stop them, or give this object a tunnel of its own"
     if source.stream is not None:

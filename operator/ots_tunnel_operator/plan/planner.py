@@ -79,7 +79,7 @@ from ots_tunnel_operator.world.absence import Missing
 from ots_tunnel_operator.world.service import Table
 from ots_tunnel_operator.world.world import World
 
-#: Problems of a tunnel, or of a stream without one, that no longer matter once it has delivered everything.
+#: Problems of a tunnel, or of a stream and its leases, that no longer matter once everything is delivered.
 TUNNEL_GONE = frozenset(
     {
         Reason.TUNNEL_NOT_FOUND,
@@ -87,6 +87,7 @@ TUNNEL_GONE = frozenset(
         Reason.TUNNEL_EXPIRED,
         Reason.NO_STREAM,
         Reason.STREAM_REPLACED,
+        Reason.LEASE_TABLE_UNUSABLE,
     }
 )
 

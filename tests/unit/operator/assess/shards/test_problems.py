@@ -155,6 +155,32 @@ def test_what_was_delivered_stays_delivered_when_the_stream_is_gone(gone: dict[s
     assert "delete" not in tunnel["message"]
 
 
+@pytest.mark.parametrize(
+    "tunnel",
+    [
+        Tunnel(stream_description(channel("s1")), {}, unfit="time to live: found 86400 s, allowed is -1"),
+        Tunnel(stream_description(channel("s1")), {}, faults=("key of a lease: found pk",)),
+        Failure(lease_table_unusable(stream_resource(), "found pk STRING", stops=True)),
+    ],
+    ids=["setting", "row", "key"],
+)
+def test_a_completed_object_needs_no_table_of_leases(tunnel: Tunnel | Failure) -> None:
+    of = of_completed(tunnel=tunnel)
+
+    assert (planned(of).completed, planned(of).problem) == (True, None)
+    assert condition(of, "Ready") == ("True", "Completed")
+    assert condition(of, "Degraded")[0] == "False"
+    assert condition(of, "TunnelReady") == ("False", "LeaseTableUnusable")
+
+
+def test_a_completed_object_does_not_mind_who_reads_on() -> None:
+    """Another one with the same leases may follow once this one is done."""
+    of = of_completed(foreign_since={"java-1": NOW - 900})
+
+    assert condition(of, "Ready") == ("True", "Completed")
+    assert condition(of, "Degraded")[0] == "False"
+
+
 def test_a_table_that_is_gone_has_taken_its_stream_along() -> None:
     """A new table of that name has another stream, so to create it is not enough."""
     found = planned(stream_world(source=Missing(), tunnel=UNREAD)).problem
