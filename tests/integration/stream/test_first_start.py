@@ -69,6 +69,31 @@ async def test_workers_that_begin_together_read_from_one_start(scene: FollowScen
     assert {number for _, number in sink.written} == {9}
 
 
+async def test_of_two_workers_that_find_no_lease_the_first_start_counts(scene: FollowScene) -> None:
+    """The second one looks before the first one has created a lease, and is faster then."""
+    start = await begin(scene)
+    asked = asyncio.Event()
+
+    async def slow(request: HttpRequest) -> HttpResponse:
+        if request.path == "/GetShardIterator":
+            asked.set()
+            await asyncio.sleep(5)
+        return await scene.emulator.handle(request)
+
+    scene.answers["first"] = slow
+    sink = RecordingSink()
+    scene.worker("first", sink, FollowSettings(start_us=start))
+    await asked.wait()
+    await scene.put(KEYS, [8])
+    await asyncio.sleep(1)
+    scene.worker("second", sink, FollowSettings(start_us=int(scene.clock.now() * 1e6)))
+    await asyncio.sleep(30)
+    await scene.put(KEYS, [9])
+    await until(lambda: {(key, 9) for key in KEYS} <= set(sink.written))
+
+    assert {number for _, number in sink.written} == {8, 9}
+
+
 async def test_a_start_that_was_cut_off_is_finished_by_the_next_worker(scene: FollowScene) -> None:
     start = await begin(scene)
     table = LeaseTable(quick_caller(scene.emulator.handle), LEASES)

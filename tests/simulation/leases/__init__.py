@@ -13,4 +13,7 @@ What is promised beside workers of the library: complete, and in order of each k
 own writes are not fenced, so the copy is compared with the source only in stories without them. One of the library's
 calls breaks the promise of a single owner: it writes a new lease in any case, and so may reset one that another worker
 has just taken. What follows such a reset is not judged (`sharing`).
+
+A worker of the library that holds a lease and reads the shard no more (docs/stream.md) is ended after the faults,
+as people are told to.
 """

@@ -21,7 +21,7 @@ from tests.simulation.leases.scenario import LeasesScenario
 from tests.simulation.leases.sharing import Sharing
 from tests.simulation.oracles.history import VERSIONS_FROM_MS
 from tests.simulation.service import COPY, SOURCE, TABLE
-from tests.simulation.worker import GRACE, Pod
+from tests.simulation.worker import GRACE, RESTART, Pod
 from tests.simulation.workload import Workload
 from tests.support.ledger import Entry
 from tests.support.row_changes import change_of
@@ -174,6 +174,7 @@ class LeasesRegion(Workload):
         begun = float("inf")
         while (unfit := self._unfit()) or self.loop.now < begun + rest:
             begun = float("inf") if unfit else min(begun, self.loop.now)
+            self._end_stuck()
             if self.ownership.calm_since is None and all(
                 pod.is_running and pod.worker is not None for pod in self.pods
             ):
@@ -184,6 +185,13 @@ class LeasesRegion(Workload):
                 return
             await asyncio.sleep(1)
         self.story.tell("region", "everything is copied, and every lease is at rest")
+
+    def _end_stuck(self) -> None:
+        """End the library's workers that hold a lease and read its shard no more, as docs/stream.md tells people to."""
+        for pod in self._libraries:
+            if pod.is_running and pod.worker is not None and pod.run(pod.worker.is_stuck):
+                self.story.tell(pod.name, "holds a lease and reads the shard no more: it is ended")
+                pod.kill(RESTART[0])
 
     def _unfit(self) -> list[str]:
         """What is not as it has to be without faults."""

@@ -64,6 +64,11 @@ class Consumer:
         """Whether it does nothing more."""
         return self.state is State.COMPLETE
 
+    @property
+    def has_given_up(self) -> bool:
+        """Whether it has ended because its lease was lost."""
+        return self.is_complete and self._reason == "ZOMBIE"
+
     def begin_shutdown(self, reason: str) -> None:
         """The lease is lost (ZOMBIE), or asked for (STOLEN)."""
         self._reason = self._reason or reason

@@ -65,6 +65,11 @@ class LibraryWorker:
         """Whether it holds the lease of a shard, as it counts."""
         return self._coordinator is not None and ShardId(shard) in self._coordinator.live()
 
+    def is_stuck(self) -> bool:
+        """Whether it renews a lease whose consumer took it for lost, because a checkpoint was answered too late."""
+        live = () if self._coordinator is None else self._coordinator.live().values()
+        return any(held in self._consumers and self._consumers[held].has_given_up for held in live)
+
     async def run(self) -> str:
         """Run; returns why it has ended."""
         try:

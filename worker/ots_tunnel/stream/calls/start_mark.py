@@ -8,6 +8,8 @@ So the time is written first, into a row beside the leases, and removed when eve
 leases asks for it. The type of the row's key is another one than that of leases, so no worker takes it for one, those
 of the vendor's Java library included.
 
+Of workers that begin together the first one writes it, and its time holds for all.
+
 Example. Of two shards the first one has its lease when the worker is killed. The next one, which starts a day later,
 finds a lease and the mark: the second shard begins at the time of the mark, not a day later, and not years before.
 """
@@ -30,13 +32,19 @@ _START: Final = "StartMicroseconds"
 _NOTHING: Final = pb.ReturnContent(return_type=pb.RT_NONE)
 
 
-async def set_start(table: LeaseTable, stream_id: str, start_us: int) -> None:
-    """Write the start, Unix microseconds, before the first lease."""
+async def set_start(table: LeaseTable, stream_id: str, start_us: int) -> int:
+    """Write the start, Unix microseconds, before the first lease; returns the one that counts.
+
+    That is the start of the worker that was faster, where two have found no lease.
+
+    Raises:
+        CodecError: the row holds something else.
+    """
     row = encode_row(_key(stream_id), [Column(_START, start_us)])
-    condition = pb.Condition(row_existence=pb.IGNORE)
-    await table.call(
-        "PutRow", pb.PutRowRequest(table_name=table.name, row=row, condition=condition, return_content=_NOTHING)
-    )
+    condition = pb.Condition(row_existence=pb.EXPECT_NOT_EXIST)
+    await table.put(pb.PutRowRequest(table_name=table.name, row=row, condition=condition, return_content=_NOTHING))
+    found = await unfinished_start(table, stream_id)
+    return start_us if found is None else found
 
 
 async def unfinished_start(table: LeaseTable, stream_id: str) -> int | None:

@@ -36,7 +36,7 @@ async def sync_shards(
             each sync finds them again.
         tell_missing: called for each of them before anything is changed: a call that fails afterwards must not hide it.
             It may be called again for one that stays.
-        tell_start: called with `start_us` before it is used.
+        tell_start: called with the start that counts before it is used; another worker may have named it.
 
     Raises:
         ObjectNotExist: stream or table do not exist.
@@ -52,6 +52,7 @@ async def sync_shards(
     is_first = _is_empty(listing)
     parents = frozenset() if is_first else frozenset(shard.shard_id for shard in found.shards)
     if is_first and start_us is not None:
+        start_us = await set_start(table, stream_id, start_us)
         tell_start(start_us)
     await _create(client, table, stream_id, done, start_us if is_first else None, parents)
     deleted = tuple([lease for lease in done.delete if await table.delete(lease)])
@@ -90,8 +91,6 @@ async def _create(
         return
     if start_us is None:
         start_us = await unfinished_start(table, stream_id)
-    else:
-        await set_start(table, stream_id, start_us)
     for lease, half in plan.create:
         has_position = half is None and (start_us is not None or bool(lease.parents & parents))
         await table.create(await _positioned(client, lease, start_us) if has_position else lease, half)
