@@ -19,9 +19,10 @@ from tests.support.metric_pages import unknown_names
 pytestmark = pytest.mark.api
 
 ALERTS = CHART / "files" / "alerts.yaml"
-RULES: dict[str, dict[str, Any]] = {
-    rule["alert"]: rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]
+GROUPS: dict[str, list[dict[str, Any]]] = {
+    group["name"]: group["rules"] for group in yaml.safe_load(ALERTS.read_text())["groups"]
 }
+RULES: dict[str, dict[str, Any]] = {rule["alert"]: rule for rules in GROUPS.values() for rule in rules}
 
 
 EVERY = [
@@ -80,6 +81,30 @@ def test_an_alert_stays_silent(promtool: Promtool, tmp_path: Path, alert: str, c
     done = judged(promtool, tmp_path, unit_test(alert, case.silent, case.at, []))
 
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+#: Alerts by what the leader tells of objects; the one that is left out looks back itself.
+OF_OBJECTS = [rule["alert"] for rule in GROUPS["ots-tunnel.objects"] if rule["alert"] != "OtsTunnelNotReady"]
+
+
+@pytest.mark.parametrize("alert", OF_OBJECTS)
+@pytest.mark.parametrize(("minutes", "goes_on"), [(2, True), (6, False)])
+def test_an_alert_about_an_object_outlasts_a_change_of_the_leader(
+    promtool: Promtool, tmp_path: Path, alert: str, minutes: int, goes_on: bool
+) -> None:
+    """What the former leader served ends with it at once, and the next one begins with its first pass."""
+    case = CASES[alert]
+    before = {name: f"{_last(values)}x40 stale" for name, values in case.fires.items() if 'pod="b"' not in name}
+    alerts = [expected(alert, case)] if goes_on else []
+
+    done = judged(promtool, tmp_path, unit_test(alert, before, f"{40 + minutes}m", alerts))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _last(values: str) -> str:
+    """The last value of a series."""
+    return [part.partition("x")[0] for part in values.split() if not part.startswith("_")][-1]
 
 
 def test_an_absent_operator_leads_nothing(promtool: Promtool, tmp_path: Path) -> None:

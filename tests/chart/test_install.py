@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,9 +38,17 @@ def installed(helm: Helm, empty_api_server: ApiServer) -> Iterator[ApiServer]:
     assert "tablestoretunnels.ots-tunnel.dev" in empty_api_server.must("get", "crd")  # crds.keep is true
 
 
-def tunnel(**changes: Any) -> TablestoreTunnel:
+@pytest.fixture
+def owner(installed: ApiServer) -> Iterator[str]:
+    """The uid of an object that exists: what an absent one owns is removed at any moment."""
+    stored = json.loads(installed.must("create", "-f", "-", "-o", "json", document=tunnel_object()))
+    yield str(stored["metadata"]["uid"])
+    installed.must("delete", "ott", stored["metadata"]["name"])
+
+
+def tunnel(uid: str = UID, **changes: Any) -> TablestoreTunnel:
     document = tunnel_object(**changes)
-    document["metadata"]["uid"] = UID
+    document["metadata"]["uid"] = uid
     return TablestoreTunnel.from_body(document)
 
 
@@ -47,8 +56,8 @@ def test_an_object_is_accepted(installed: ApiServer) -> None:
     installed.must("create", "--dry-run=server", "-f", "-", document=tunnel_object())
 
 
-def test_the_operator_applies_what_it_renders(installed: ApiServer) -> None:
-    obj = tunnel()
+def test_the_operator_applies_what_it_renders(installed: ApiServer, owner: str) -> None:
+    obj = tunnel(owner)
     config = worker_document.worker_config(obj, "tunnel-1")
     changed = worker_document.worker_config(obj, "tunnel-2")
     as_operator = ("apply", "--server-side", "--field-manager=ots-tunnel-operator", ACCOUNT, "-f", "-")
@@ -64,12 +73,11 @@ def test_the_operator_applies_what_it_renders(installed: ApiServer) -> None:
     ):
         installed.must(*as_operator, document=first)
         installed.must(*as_operator, document=second)
-        # its owner does not exist, so the garbage collector may be faster
-        installed.must("delete", first["kind"], first["metadata"]["name"], "--ignore-not-found")
+        installed.must("delete", first["kind"], first["metadata"]["name"])
 
 
-def test_the_operator_may_grant_the_drivers_role(installed: ApiServer) -> None:
-    obj = tunnel(engine__baseData="Spark")
+def test_the_operator_may_grant_the_drivers_role(installed: ApiServer, owner: str) -> None:
+    obj = tunnel(owner, engine__baseData="Spark")
 
     granted = (
         spark_rights.service_account(obj),
@@ -83,7 +91,7 @@ def test_the_operator_may_grant_the_drivers_role(installed: ApiServer) -> None:
         again = document | {"metadata": document["metadata"] | {"annotations": {"a": "b"}}}
         installed.must("apply", "--server-side", ACCOUNT, "-f", "-", document=again)
     for document in granted:
-        installed.must("delete", document["kind"], document["metadata"]["name"], "--ignore-not-found")
+        installed.must("delete", document["kind"], document["metadata"]["name"])
 
 
 def test_the_operator_may_not_grant_more(installed: ApiServer) -> None:

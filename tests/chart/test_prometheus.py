@@ -193,6 +193,16 @@ def test_every_alert_is_evaluated_and_comes_of_what_the_pages_tell(prometheus: P
     ] == []
 
 
+def test_the_operator_that_is_scraped_is_the_one_that_the_chart_would_miss(prometheus: Prometheus) -> None:
+    wait_until(lambda: prometheus.ask("series", **{"match[]": "ots_tunnel_operator_leader"}), 30)
+    query = prometheus.rules()["OtsTunnelNoLeader"]["query"]
+    (own,) = re.findall(r"absent\([^)]*\)", query)
+
+    assert 'job="' in own
+    assert prometheus.ask("query", query=own)["result"] == []
+    assert prometheus.ask("query", query=own.replace('job="', 'job="another-'))["result"] != []
+
+
 def test_every_alert_names_metrics_and_labels_that_the_pages_have(prometheus: Prometheus, pages: Pages) -> None:
     pages.get_worse()
     wait_until(lambda: prometheus.ask("series", **{"match[]": "ALERTS"}), 30)

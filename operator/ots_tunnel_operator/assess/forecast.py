@@ -1,7 +1,8 @@
 """Remaining time of the base phase, and the share of the stream's retention used by then. Pure.
 
 The stream keeps changes for a limited time. While existing rows are copied, changes wait in it from the tunnel's
-creation (T0) on, so the used share is (now - T0) / retention (docs/architecture.md 3.3, point 6).
+creation (T0) on, so the used share is (now - T0) / retention (docs/architecture.md 3.3, point 6). A tunnel for changes
+from an earlier time on, such as that of a rewind, has them waiting since then.
 
 Example: retention 100,000 s, T0 40,000 s ago, 50 % copied. The copy needs another 40,000 s, so 80 % will be used.
 """
@@ -9,6 +10,7 @@ Example: retention 100,000 s, T0 40,000 s ago, 50 % copied. The copy needs anoth
 from __future__ import annotations
 
 from ots_tunnel.model import ChannelStatus, ChannelType
+from ots_tunnel.protocol.possible_gap import promised_since
 from ots_tunnel_operator.assess.lag import NANOSECONDS, Lag, base_progress, round_lag
 from ots_tunnel_operator.assess.snapshot import Snapshot
 from ots_tunnel_operator.assess.snapshot_state import SnapshotState
@@ -98,7 +100,8 @@ def _share(world: World, behind: float | None) -> int | None:
 
 
 def _waiting(world: World) -> float | None:
-    """Seconds since T0 while nothing of the stream is consumed; None afterwards, or where it is unknown."""
+    """Seconds since T0, or since the start that the tunnel was made with, while nothing of the stream is consumed; None
+    afterwards, or where it is unknown."""
     if world.resource.wire_type in (None, "BaseData") or not isinstance(world.tunnel, Tunnel):
         return None
     if world.resource.spec.source.stream is not None:
@@ -107,4 +110,5 @@ def _waiting(world: World) -> float | None:
     stream = [item for item in world.tunnel.description.channels if item.channel_type == ChannelType.STREAM]
     if any(item.consume_point_ns or item.rows or item.status is ChannelStatus.TERMINATED for item in stream):
         return None
-    return max(0.0, world.now - world.tunnel.description.tunnel.create_time_ns / NANOSECONDS)
+    since = promised_since(world.tunnel.description.tunnel)
+    return None if since is None else max(0.0, world.now - since)

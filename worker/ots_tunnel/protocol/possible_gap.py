@@ -138,7 +138,7 @@ def needs_parents(channel_id: ChannelId, token: Token, tunnel: TunnelDescription
     info = next((channel for channel in tunnel.channels if channel.channel_id == channel_id), None)
     if info is None or info.consume_point_ns > 0 or _token_time_ns(token) > 0 or not ended_channels(tunnel):
         return False
-    start, now = _start(tunnel.tunnel), tunnel.service_time
+    start, now = promised_since(tunnel.tunnel), tunnel.service_time
     return start is None or now is None or now - start > SHORTEST_RETENTION
 
 
@@ -160,7 +160,7 @@ def _described(
         return None
     ends = [found.consume_point_ns for found in channels if found.channel_id in parents and _has_ended(found)]
     if not ends:
-        return _start(tunnel.tunnel)
+        return promised_since(tunnel.tunnel)
     return max(ends) / 1e9 or None
 
 
@@ -175,7 +175,8 @@ def _has_ended(channel: ChannelInfo) -> bool:
     return channel.channel_type is ChannelType.STREAM and channel.status is ChannelStatus.TERMINATED
 
 
-def _start(tunnel: TunnelInfo) -> float | None:
+def promised_since(tunnel: TunnelInfo) -> float | None:
+    """Time of the first change that a tunnel is to deliver, Unix seconds; None where that is not known."""
     config = tunnel.stream_config
     offset_ns = config.start_offset_ns if config is not None else 0
     return (offset_ns or tunnel.create_time_ns) / 1e9 or None

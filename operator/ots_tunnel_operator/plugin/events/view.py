@@ -12,12 +12,14 @@ from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.text.screen import Screen
 from ots_tunnel_operator.plugin.text.spans import of, words
 from ots_tunnel_operator.plugin.why import commands
-from ots_tunnel_operator.plugin.why.advice import steps_for
+from ots_tunnel_operator.plugin.why.advice import next_steps, steps_for
 from ots_tunnel_operator.plugin.why.remedies import REMEDIES
 from ots_tunnel_operator.plugin.why.step import Step
 
 #: Seconds after which a child's warning no longer counts as present: one that lasts is repeated within 5 minutes.
 PRESENT_SECONDS = 600.0
+#: Reason of the event about a deletion that waits.
+_DELAYED = "DeletionDelayed"
 #: Reason of a child's warning -> what it means and what to do; the message has the cause.
 _CHILDREN: Mapping[str, str] = {
     "FailedScheduling": "No node takes the pod: give it room, or correct workers.podTemplate:",
@@ -99,6 +101,9 @@ def _ways_out(ott: Ott, found: Sequence[Told], screen: Screen, now: float, flags
 
 def _steps(ott: Ott, told: Told, now: float) -> Iterator[Step]:
     if told.is_own:
+        if told.reason == _DELAYED and ott.deleted is not None:
+            # but for the one that leads here
+            yield from (step for step in next_steps(ott) if commands.events(ott) not in step.commands)
         if told.reason not in REMEDIES:
             return
         if _holds(ott, told.reason):

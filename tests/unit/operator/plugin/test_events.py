@@ -15,7 +15,7 @@ from ots_tunnel_operator.plugin.events.view import events_lines
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.text.screen import Screen
 from ots_tunnel_operator.times import timestamp
-from tests.support.operator.plugin_objects import NOW, UID, body, expired, healthy, late
+from tests.support.operator.plugin_objects import NOW, UID, body, deleting, expired, healthy, late
 
 FOLDER = Path(__file__).parents[3] / "golden" / "plugin"
 WIDE = Screen()
@@ -200,6 +200,18 @@ def test_a_warning_without_a_known_way_out_is_only_told() -> None:
     )
 
     assert not any("About" in line for line in lines)
+
+
+def test_a_deletion_that_is_delayed_shows_how_to_end_it() -> None:
+    delayed = warning("DeletionDelayed", "the deletion waits, at most 600 s: no answer")
+
+    told = events_lines(deleting(), [delayed], WIDE, NOW)
+    after = events_lines(healthy(), [delayed], WIDE, NOW)
+
+    (shown,) = (line for line in told if line.startswith("    kubectl"))
+    assert shown.endswith("annotate ott orders-copy --overwrite ots-tunnel.dev/force-delete=true")
+    # of a predecessor of the name, for example
+    assert not [line for line in after if "kubectl" in line]
 
 
 def test_a_message_cannot_type_into_the_terminal() -> None:

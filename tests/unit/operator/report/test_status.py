@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.model import ChannelId, ChannelStatus, Stage, TunnelId, TunnelType
+from ots_tunnel.model import ChannelId, ChannelStatus, Stage, StreamConfig, TunnelId, TunnelType
 from ots_tunnel_operator.api.status import TunnelObjectStatus
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
@@ -283,6 +283,25 @@ def test_a_base_phase_that_will_outlast_the_stream_is_warned_of_early() -> None:
     assert early["lag"]["retentionUsedPercent"] == 9
     assert condition(early, "Degraded") == ("True", "RetentionAtRisk")
     assert condition(status_of(copying(5, 10_000)), "Degraded") == ("False", "AsExpected")
+
+
+@pytest.mark.parametrize(
+    ("start", "used"),
+    [
+        (StreamConfig(start_offset_ns=int((NOW - 6000) * 1e9)), 60),
+        # what comes before a start that is yet to come is wanted by nobody
+        (StreamConfig(start_offset_ns=int((NOW + 6000) * 1e9)), 0),
+        (StreamConfig(), 9),
+    ],
+)
+def test_changes_wait_from_the_start_of_an_unread_tunnel_on(start: StreamConfig, used: int) -> None:
+    """A tunnel for changes of the last days, such as that of a rewind, was said to use nothing of the retention."""
+    unread = description(channel("c1", client=""), kind=TunnelType.Stream, stream=start)
+    of = resource(recorded(), suspend=True, source__tunnel__type="Stream")
+    found = status_of(world(of, tunnel=Tunnel(unread), pods=(), source=Table(SCHEMA, stream_retention_seconds=10_000)))
+
+    assert found["lag"]["retentionUsedPercent"] == used
+    assert condition(found, "Degraded")[1] == ("RetentionAtRisk" if used >= 50 else "AsExpected")
 
 
 def test_an_unread_channel_is_no_lost_stream_once_others_are_read() -> None:
