@@ -314,6 +314,17 @@ def test_files_need_one_volume_in_driver_and_executors(
     assert told in plan.problem.message
 
 
+def test_columns_that_are_one_to_spark_are_told_before_anything_is_created() -> None:
+    columns = [{"name": "price", "type": "double"}, {"name": "Price", "type": "double"}]
+    files = {"url": "file:///lake/flights", "format": "Parquet", "columns": columns}
+    plan = planned(query_world({}, query_resource({}, sink={"files": files}), tunnel=Missing(), query_pods=()))
+
+    assert plan.actions == ()
+    assert plan.problem is not None
+    assert plan.problem.reason is Reason.INVALID_SPEC
+    assert "sink.files.columns: found 'Price' beside 'price'" in plan.problem.message
+
+
 def test_a_reset_is_refused_with_the_way_to_start_over() -> None:
     of = query_resource(suspend=True)
     annotations = {names.ANNOTATION_RESET: '{"token": "a", "form": "NewTunnel"}'}
