@@ -121,6 +121,7 @@ def test_a_query_that_follows_the_tunnel_is_ready() -> None:
     assert status["lag"]["slowest"] == []
     assert status["throughput"]["rowsPerSecond"] == 120
     assert (status["replicas"], status["filesPlace"]) == (0, PLACE)
+    assert status["autoscaling"] == {"desiredReplicas": 0}
 
 
 def test_figures_of_a_driver_that_does_not_run_are_not_told() -> None:
