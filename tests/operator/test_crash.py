@@ -20,6 +20,7 @@ from tests.operator.scenes.end_state import Document, difference, end_state
 from tests.operator.scenes.operator_scene import OperatorScene, running_scene
 from tests.operator.scenes.snapshot_driver import finish_snapshot
 from tests.support.kube.api_server import ApiServer
+from tests.support.operator.query_worlds import BY_QUERY
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(300)]
 
@@ -63,6 +64,11 @@ def _snapshot_wanted(scene: OperatorScene) -> bool:
     return scene.kube.get("SparkApplication", scene.namespace, "copy-snapshot") is not None
 
 
+def _query_wanted(scene: OperatorScene) -> bool:
+    found = scene.kube.get("SparkApplication", scene.namespace, "copy-stream")
+    return found is not None and scene.is_true("TunnelReady")
+
+
 def _copied_by_spark(scene: OperatorScene) -> bool:
     return scene.status().get("snapshot", {}).get("state") == "Completed" and _workers_wanted(scene)
 
@@ -79,7 +85,8 @@ SPARK = {"engine": {"baseData": "Spark", "stream": "Workers"}}
 CREATION = Story("workers", _workers_wanted)
 SNAPSHOT = Story("snapshot", _snapshot_wanted, SPARK, last="/sparkapplications/copy-snapshot")
 STREAM_AFTER_SNAPSHOT = Story("stream", _copied_by_spark, SPARK, _copy_by_spark)
-STORIES = (CREATION, SNAPSHOT, STREAM_AFTER_SNAPSHOT)
+QUERY = Story("query", _query_wanted, BY_QUERY, last="/sparkapplications/copy-stream")
+STORIES = (CREATION, SNAPSHOT, STREAM_AFTER_SNAPSHOT, QUERY)
 
 
 class StoryPlayer:
@@ -156,8 +163,9 @@ def player(spark_api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory
         (CREATION, "/CreateTable", Moment.BEFORE),
         (CREATION, "/tunnel/create", Moment.BEFORE),
         (STREAM_AFTER_SNAPSHOT, "/tablestoretunnels/copy/status", Moment.BEFORE),
+        (QUERY, "/sparkapplications/copy-stream", Moment.BEFORE),
     ],
-    ids=["first-status", "create-table", "create-tunnel", "snapshot-recorded"],
+    ids=["first-status", "create-table", "create-tunnel", "snapshot-recorded", "query-applied"],
 )
 def test_killed_at_a_write_that_matters(player: StoryPlayer, story: Story, path: str, moment: Moment) -> None:
     number = player.undisturbed(story).number(path)

@@ -131,8 +131,9 @@ class FilesSink(FileStore):
     )
 
     url: Annotated[FileUrl, Field(json_schema_extra=immutable("sink.files.url"))]
-    """s3://bucket/prefix, or file:///path on a volume that workers.podTemplate mounts into the container `worker`.
-    Immutable: another place would get only what comes later."""
+    """s3://bucket/prefix, or file:///path on a volume that workers.podTemplate mounts into the container `worker`; with
+    engine.stream Spark, on one that spark.driver.podTemplate and spark.executor.podTemplate mount. Immutable: another
+    place would get only what comes later."""
     format: Annotated[Literal["JsonLines", "Parquet"], Field(json_schema_extra=immutable("sink.files.format"))] = (
         "JsonLines"
     )

@@ -12,6 +12,7 @@ from typing import Any
 
 from ots_tunnel.model import ChannelInfo
 from ots_tunnel_operator.console.sight import Sight
+from ots_tunnel_operator.names import client_tag_prefix
 from ots_tunnel_operator.plugin.channels import FULL_SECONDS
 from ots_tunnel_operator.plugin.fleet import lag_style
 from ots_tunnel_operator.plugin.ott import Ott
@@ -30,7 +31,7 @@ class Holder:
     Args:
         name: of the worker's pod, or a client id.
         reported: time of the worker's answer, Unix seconds; None without one.
-        is_foreign: whether it is no worker that the status names.
+        is_foreign: whether it is no worker that the status names, and not the client of the object's query.
     """
 
     name: str
@@ -113,7 +114,8 @@ def _holders(sight: Sight) -> Iterator[Holder]:
     for client in sorted(owners):
         left = tuple(channel for channel in known.held_by(client) if channel.id not in taken)
         if left:
-            yield Holder(client, left, is_foreign=True)
+            is_of_query = sight.ott.by_query and client.startswith(client_tag_prefix(sight.ott.uid))
+            yield Holder(client, left, is_foreign=not is_of_query)
 
 
 def _answered(name: str, report: WorkerReport, known: _Known, time: float, ready: bool | None) -> Holder:

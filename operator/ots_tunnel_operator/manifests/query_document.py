@@ -7,16 +7,9 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from ots_tunnel.config import CredentialsConfig, describe
+from ots_tunnel.config import describe
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.query.document import (
-    QueryConfig,
-    QueryFilesConfig,
-    QueryRecordConfig,
-    QuerySink,
-    QuerySource,
-    dump_query_config,
-)
+from ots_tunnel.query.document import QueryConfig, dump_query_config
 from ots_tunnel.snapshot.record import PROGRESS_LABEL
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
@@ -51,26 +44,30 @@ def query_config(obj: TablestoreTunnel, *, tunnel_id: str) -> QueryConfig:
     if files is None:
         raise ConfigError("spec.sink: a query of Spark needs spec.sink.files")
     columns = None if files.columns is None else [{"name": one.name, "type": one.type} for one in files.columns]
+    document = {
+        "source": {
+            "endpoint": source.endpoint,
+            "instance": source.instance,
+            "table": source.table,
+            "tunnel": source.a_tunnel.name,
+            "credentials": {"directory": f"{SECRETS_DIRECTORY}/source"},
+        },
+        "sink": {
+            "files": {
+                "url": files.url,
+                "format": files.format,
+                "columns": columns,
+                "compression": files.compression,
+            }
+        },
+        "checkpointDirectory": f"{CHECKPOINT_DIRECTORY}/{tunnel_id}",
+        "progress": {"namespace": obj.namespace, "configMap": query_name(obj.name), "label": tunnel_id},
+        "triggerIntervalSeconds": settings.trigger_interval_seconds or TRIGGER_SECONDS,
+        "onPossibleGap": "Continue" if source.goes_on_behind_gaps else "Stop",
+        "clientTag": client_tag_prefix(obj.uid) or None,
+    }
     try:
-        return QueryConfig(
-            source=QuerySource(
-                endpoint=source.endpoint,
-                instance=source.instance,
-                table=source.table,
-                tunnel=source.a_tunnel.name,
-                credentials=CredentialsConfig.model_validate({"directory": f"{SECRETS_DIRECTORY}/source"}),
-            ),
-            sink=QuerySink(
-                files=QueryFilesConfig.model_validate(
-                    {"url": files.url, "format": files.format, "columns": columns, "compression": files.compression}
-                )
-            ),
-            checkpoint_directory=f"{CHECKPOINT_DIRECTORY}/{tunnel_id}",
-            progress=QueryRecordConfig(namespace=obj.namespace, config_map=query_name(obj.name), label=tunnel_id),
-            trigger_interval_seconds=settings.trigger_interval_seconds or TRIGGER_SECONDS,
-            on_possible_gap="Continue" if source.goes_on_behind_gaps else "Stop",
-            client_tag=client_tag_prefix(obj.uid) or None,
-        )
+        return QueryConfig.model_validate(document)
     except ValidationError as error:
         raise ConfigError(f"{obj.namespace}/{obj.name}: {describe(error, QueryConfig)}") from error
 

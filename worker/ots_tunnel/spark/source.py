@@ -79,6 +79,7 @@ Options of a stream, `spark.readStream.format("ots")`, which follows a tunnel (`
     heartbeatIntervalSeconds    default 10, at least 5
     heartbeatTimeoutSeconds     default 30, at least three intervals
     onPossibleGap               changes that may be missing fail the query (`stop`, default), or are passed (`continue`)
+    clientTag                   what the ids of the query's clients begin with, default nothing
 
 docs/architecture.md 7 says where each part runs. The client retries calls, Spark retries tasks; both read again.
 """

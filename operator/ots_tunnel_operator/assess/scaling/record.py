@@ -11,6 +11,7 @@ What a restart must not lose is in the status, everything else in the memory of 
 
 The wanted number, first match first:
 
+    a query of Spark follows the changes            0
     spec.replicas is 0                              0, whatever the mode: that is how to stop every worker
     desiredReplicas is 0, and not Auto              spec.replicas: only Auto looks for what ends the sleep
     Auto, and specReplicas is recorded              desiredReplicas
@@ -46,6 +47,8 @@ def wanted_workers(resource: Resource) -> int:
     """The number of workers that is wanted before anything is decided now; see the module's description."""
     spec, found = resource.spec, recorded(resource)
     known, asked = found.get("desiredReplicas"), found.get("specReplicas")
+    if spec.uses_query:
+        return 0
     if known is None or asked is None or not spec.replicas:
         return spec.replicas
     if not known and spec.scaling_mode != "Auto":

@@ -17,6 +17,7 @@ from ots_tunnel_operator.plugin.why.advice import next_steps
 from ots_tunnel_operator.plugin.why.state import now_sentences
 from ots_tunnel_operator.world.report import KeptReport, WorkerReport
 from tests.support.operator.console_fleet import WORKER, with_channels
+from tests.support.operator.objects import tunnel_object
 from tests.support.operator.plugin_objects import (
     CHANNELS,
     NOW,
@@ -32,7 +33,8 @@ from tests.support.operator.plugin_objects import (
     unreachable,
     unseen,
 )
-from tests.support.operator.worlds import report_channel
+from tests.support.operator.query_worlds import BY_QUERY, query_world
+from tests.support.operator.worlds import UID, channel, report_channel, reported
 
 LEASE = "ots-tunnel-system/ots-tunnel-operator"
 
@@ -239,6 +241,24 @@ def test_channels_over_workers() -> None:
     assert (found["full"], found["idWidth"], found["hidden"]) == (500, 8, 0)
     assert found["counts"] == {"total": 9, "open": 4, "closing": 0, "terminated": 4, "unowned": 1}
     assert found["part"] == "channel"
+
+
+def test_the_client_of_the_objects_own_query_is_no_stranger() -> None:
+    """It begins as the object's uid does."""
+    own, stranger = (
+        channels_document(Sight(followed(), channels=(channel("c1", client=client),)))["holders"]
+        for client in ("01234567-spark-1a2b-1", "98765432-spark-1a2b-1")
+    )
+
+    assert [(holder["name"], holder["isForeign"]) for holder in (*own, *stranger)] == [
+        ("01234567-spark-1a2b-1", False),
+        ("98765432-spark-1a2b-1", True),
+    ]
+
+
+def followed() -> Ott:
+    body = tunnel_object(**BY_QUERY)
+    return Ott(body | {"metadata": body["metadata"] | {"uid": UID}, "status": reported(query_world())})
 
 
 def test_the_parts_of_a_stream_are_shards() -> None:

@@ -121,6 +121,7 @@ def test_a_query_that_follows_the_tunnel_is_ready() -> None:
     assert status["lag"]["slowest"] == []
     assert status["throughput"]["rowsPerSecond"] == 120
     assert (status["replicas"], status["filesPlace"]) == (0, PLACE)
+    assert status["autoscaling"] == {"desiredReplicas": 0}
 
 
 def test_figures_of_a_driver_that_does_not_run_are_not_told() -> None:
@@ -312,6 +313,17 @@ def test_files_need_one_volume_in_driver_and_executors(
     assert plan.problem is not None
     assert plan.problem.reason is Reason.INVALID_SPEC
     assert told in plan.problem.message
+
+
+def test_columns_that_are_one_to_spark_are_told_before_anything_is_created() -> None:
+    columns = [{"name": "price", "type": "double"}, {"name": "Price", "type": "double"}]
+    files = {"url": "file:///lake/flights", "format": "Parquet", "columns": columns}
+    plan = planned(query_world({}, query_resource({}, sink={"files": files}), tunnel=Missing(), query_pods=()))
+
+    assert plan.actions == ()
+    assert plan.problem is not None
+    assert plan.problem.reason is Reason.INVALID_SPEC
+    assert "sink.files.columns: found 'Price' beside 'price'" in plan.problem.message
 
 
 def test_a_reset_is_refused_with_the_way_to_start_over() -> None:
