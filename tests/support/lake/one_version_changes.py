@@ -12,17 +12,20 @@ from collections.abc import Iterator
 from ots_tunnel.model import Action, CellOp, PrimaryKey, Value
 from ots_tunnel.protocol.plainbuffer.column import Column
 
-#: Name of an attribute, and its values; the last two have no single type, or a name that Parquet could not have.
+#: Name of an attribute, and its values. Some have no single type, a name that Parquet could not have, or one that means
+#: something else to Spark.
 VALUES: dict[str, tuple[Value, ...]] = {
     "price": (1.5, -0.0, 1e300),
     "count": (0, -(1 << 63), (1 << 63) - 1),
     "flag": (True, False),
     "note": ("", "Ä", "x" * 40),
     "raw": (b"", b"\x00\xff"),
-    "number": (5, 2.5, (1 << 53) + 1),
+    "number": (5, 2.5, (1 << 53) + 1, (1 << 63) - 1),
     "mixed": (7, "seven", True),
     "odd `name`, (1).\\'": ("odd",),
     "Price": (9,),
+    "gone": (True,),
+    "${spark.app.name}": ("text",),
 }
 ONE = "one"
 

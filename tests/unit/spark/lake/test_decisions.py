@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.spark.lake import ChangeLog
 from ots_tunnel.spark.lake.growth import TYPES, check_growth, new_columns
 from ots_tunnel.spark.lake.merging import merge_statement
+from ots_tunnel.spark.lake.names import check_names, lacking
 from ots_tunnel.spark.lake.replays import check_batch, last_batch, note_of
-from ots_tunnel.spark.lake.tables import check_session, place_of, quoted, text
+from ots_tunnel.spark.lake.tables import add_columns, check_path, check_session, place_of, quoted, text
 from ots_tunnel.spark.lake.upkeep import Upkeep
 
 _NAMES = st.text(alphabet="aAbB Ä\n`", max_size=3)
@@ -26,6 +28,42 @@ def test_an_attribute_gets_a_column_of_the_type_of_its_values() -> None:
 
 def test_names_that_differ_in_case_alone_are_one_column() -> None:
     assert new_columns(["Price"], {"price": {"double"}, "a": {"integer"}, "A": {"string"}}) == (("A", "string"),)
+
+
+# the two i of Turkish, the long s, the final sigma, micro and mu: one to Java, and not to Python's `lower`
+@pytest.mark.parametrize(
+    ("present", "name"), [("\u0131", "i"), ("\u0130", "i"), ("\u017f", "S"), ("\u03c2", "\u03c3"), ("\u00b5", "\u039c")]
+)
+def test_letters_that_are_one_to_spark_make_one_column(present: str, name: str) -> None:
+    assert new_columns([f"n{present}"], {f"N{name}": {"integer"}}) == ()
+    assert new_columns([f"N{name}"], {f"n{present}": {"integer"}}) == ()
+
+
+def test_letters_that_spark_tells_apart_make_two_columns() -> None:
+    assert new_columns(["ss", "k"], {"ß": {"integer"}, "K ": {"integer"}}) == (("K ", "bigint"), ("ß", "bigint"))
+
+
+@pytest.mark.parametrize(
+    ("key", "columns", "named"),
+    [
+        (["_Others"], [], "option 'table': found key column '_Others', which is one column with '_others'"),
+        (["id", "ID"], [], "option 'table': found key column 'ID', which is one column with 'id'"),
+        (["id"], ["Id"], "columns: found 'Id', which is one column with 'id'"),
+        (["id"], ["a", "A"], "columns: found 'A', which is one column with 'a'"),
+    ],
+)
+def test_names_that_are_one_column_are_refused(key: list[str], columns: list[str], named: str) -> None:
+    with pytest.raises(ConfigError, match=named):
+        check_names(key, ("_others", "_versions"), columns)
+
+
+def test_a_table_gets_the_wanted_columns_that_it_lacks() -> None:
+    present = (("id", "string"), ("Price", "double"))
+
+    assert lacking("/lake", present, (("Price", "double"), ("size", "bigint"))) == (("size", "bigint"),)
+    for name, kind in (("Price", "bigint"), ("price", "double")):
+        with pytest.raises(ConfigError, match=f"found {name} {kind}, but table '/lake' has Price double"):
+            lacking("/lake", present, ((name, kind),))
 
 
 @given(st.lists(_NAMES), st.dictionaries(_NAMES, st.sets(st.sampled_from(sorted(TYPES)), min_size=1)))
@@ -87,6 +125,17 @@ def test_names_and_texts_cannot_leave_their_quotes() -> None:
     assert place_of("/lake/x`y") == "delta.`/lake/x``y`"
 
 
+@pytest.mark.parametrize("path", ["orders", "lake/orders", "", "./orders", "s3a:orders"])
+def test_a_path_that_spark_would_take_for_a_name_is_refused(path: str) -> None:
+    with pytest.raises(ConfigError, match=f"path: found '{path}', allowed is an absolute path"):
+        ChangeLog(path)
+
+
+@pytest.mark.parametrize("path", ["/lake/orders", "s3a://bucket/orders", "file:/lake/orders"])
+def test_an_absolute_path_and_a_url_are_taken(path: str) -> None:
+    assert check_path(path) == path
+
+
 def test_a_merge_names_the_columns_of_its_source_by_their_places() -> None:
     assert merge_statement("/lake", "v", ["id", "odd `name`"], ["id"]) == (
         "MERGE INTO delta.`/lake` t USING v s ON t.`id` = s.c0 "
@@ -94,6 +143,20 @@ def test_a_merge_names_the_columns_of_its_source_by_their_places() -> None:
         "WHEN MATCHED THEN UPDATE SET t.`odd ``name``` = s.c1 "
         "WHEN NOT MATCHED AND NOT s.gone THEN INSERT (`id`, `odd ``name```) VALUES (s.c0, s.c1)"
     )
+
+
+def test_a_statement_runs_as_it_is_written_and_the_setting_comes_back() -> None:
+    settings: dict[str, str] = {}
+    conf = SimpleNamespace(get=settings.get, set=settings.__setitem__)
+    ran: list[tuple[str, str]] = []
+
+    def sql(statement: str) -> None:
+        ran.append((statement, settings["spark.sql.variable.substitute"]))
+
+    add_columns(SimpleNamespace(conf=conf, sql=sql), "/lake", [("${env:HOME}", "bigint")])
+
+    assert ran == [("ALTER TABLE delta.`/lake` ADD COLUMNS (`${env:HOME}` bigint)", "false")]
+    assert settings == {"spark.sql.variable.substitute": "true"}
 
 
 def test_a_session_without_delta_is_told_what_to_set() -> None:

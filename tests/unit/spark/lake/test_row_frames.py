@@ -11,7 +11,7 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.rows.arrow_rows import ArrowRows, schema_of
-from ots_tunnel.spark.lake.row_frames import decoded, folded
+from ots_tunnel.spark.lake.row_frames import BATCH_BYTES, decoded, folded
 
 KEY = (("carrier", "c1"), ("flight", 7))
 OTHER = (("carrier", "c2"), ("flight", 7))
@@ -66,3 +66,12 @@ def test_rows_of_a_snapshot_have_their_newest_versions() -> None:
     assert row["key"] == dict(KEY)
     assert dict(row["row"])["a"]["string"] == "new"
     assert row["versions"] == [("a", 9)]
+
+
+def test_large_rows_do_not_wait_for_each_other_in_one_batch() -> None:
+    image = encode_row(KEY, (Column("a", bytes(BATCH_BYTES // 2), 5),))
+    batch = pa.RecordBatch.from_pydict({"row": pa.array([image] * 5, pa.binary())})
+
+    found = decoded([batch], (("carrier", "string"), ("flight", "bigint")))
+
+    assert [one.num_rows for one in found] == [2, 2, 1]

@@ -16,9 +16,10 @@ from typing import Any, Final
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.spark.lake.attributes import refuse, seen
 from ots_tunnel.spark.lake.growth import ADD, REFUSE, check_growth, new_columns
+from ots_tunnel.spark.lake.names import lacking
 from ots_tunnel.spark.lake.projection import rest_of, value_in
 from ots_tunnel.spark.lake.replays import note_of
-from ots_tunnel.spark.lake.tables import add_columns, check_session, columns_in, columns_of, create, exists
+from ots_tunnel.spark.lake.tables import add_columns, check_path, check_session, columns_in, columns_of, create, exists
 from ots_tunnel.spark.lake.transactions import check_folder, query_of
 from ots_tunnel.spark.lake.upkeep import Upkeep
 
@@ -31,12 +32,12 @@ class ChangeLog:
     """A function for `writeStream.foreachBatch`.
 
     Args:
-        path: of the table, which the first batch creates.
+        path: of the table, which the first batch creates: absolute, or a URL.
         growth: what happens to attributes without a column: `add`, `map` or `refuse` (`growth`).
         upkeep: compaction and cleaning between batches; None is none.
 
     Raises:
-        ConfigError: another word for `growth`.
+        ConfigError: a relative path, or another word for `growth`.
     """
 
     path: str
@@ -45,6 +46,7 @@ class ChangeLog:
     _checked: str = field(default="", init=False, repr=False)
 
     def __post_init__(self) -> None:
+        check_path(self.path)
         check_growth(self.growth)
 
     def __call__(self, batch: Any, batch_id: int) -> None:
@@ -84,11 +86,10 @@ class ChangeLog:
         """The batch with the columns of the table, which grows before."""
         present = columns_of(spark, self.path)
         grown = columns_in(batch.schema)
-        missing = [column for column in grown if column not in present]
-        if missing:
-            if self.growth != ADD or any(name == column[0] for name, _ in present for column in missing):
-                raise ConfigError(_misfit(self.path, missing[0], present))
-            add_columns(spark, self.path, missing)
+        missing = lacking(self.path, present, grown)
+        if missing and self.growth != ADD:
+            raise ConfigError(_misfit(self.path, missing[0], present))
+        add_columns(spark, self.path, missing)
         if _OTHERS not in batch.columns:
             return batch
         if self.growth == ADD:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.query.spelling import spelled
 
 ADD, MAP, REFUSE = "add", "map", "refuse"
 GROWTHS: Final = (ADD, MAP, REFUSE)
@@ -51,14 +52,14 @@ def new_columns(present: Iterable[str], seen: Mapping[str, Iterable[str]]) -> tu
             gets no column.
         seen: attributes with the members of their values, names of `TYPES`.
     """
-    taken = {name.lower() for name in present}
+    taken = {spelled(name) for name in present}
     found = []
     for name in sorted(seen):
         kind = _kind_of(frozenset(seen[name]))
         # an empty name, or one with a newline, is no name for a column
-        if kind is None or name.lower() in taken or not name.isprintable() or not name.strip():
+        if kind is None or spelled(name) in taken or not name.isprintable() or not name.strip():
             continue
-        taken.add(name.lower())
+        taken.add(spelled(name))
         found.append((name, TYPES[kind]))
     return tuple(found)
 

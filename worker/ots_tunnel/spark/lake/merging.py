@@ -6,21 +6,22 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from ots_tunnel.spark.lake.tables import place_of, quoted
+from ots_tunnel.spark.lake.tables import place_of, quoted, run
 
 
-def merge(spark: Any, path: str, rows: Any, key: Sequence[str]) -> None:
+def merge(spark: Any, path: str, rows: Any, names: Sequence[str], key: Sequence[str]) -> None:
     """Replace, insert and delete the rows of a batch by their key, as one commit.
 
     Args:
-        rows: one for each key, with the columns of the table in their order, and `gone` behind them.
+        rows: one for each key, with the columns of the table in their order, and whether the row is gone behind them.
+        names: of the table's columns.
+        key: those of the key.
     """
     view = f"ots_batch_{uuid.uuid4().hex}"
-    names = [name for name in rows.columns if name != "gone"]
     # columns of the source by their places: an attribute may be called as anything
     rows.toDF(*(f"c{place}" for place, _ in enumerate(names)), "gone").createOrReplaceTempView(view)
     try:
-        spark.sql(merge_statement(path, view, names, key))
+        run(spark, merge_statement(path, view, names, key))
     finally:
         spark.catalog.dropTempView(view)
 

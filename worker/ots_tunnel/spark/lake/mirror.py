@@ -25,11 +25,13 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.spark.lake.attributes import refuse, seen
 from ots_tunnel.spark.lake.growth import ADD, REFUSE, check_growth, new_columns
 from ots_tunnel.spark.lake.merging import merge
-from ots_tunnel.spark.lake.mirror_rows import OTHERS, VERSIONS, changed_rows, existing_rows, in_columns
+from ots_tunnel.spark.lake.mirror_rows import OTHERS, VERSIONS, changed_rows, existing_rows, gone, in_columns
+from ots_tunnel.spark.lake.names import check_names, lacking
 from ots_tunnel.spark.lake.readiness import Source, check_table, look_at, wait_until_unmoved
 from ots_tunnel.spark.lake.tables import (
     VALUE,
     add_columns,
+    check_path,
     check_session,
     columns_of,
     create,
@@ -57,7 +59,7 @@ class Mirror:
     Args:
         spark: a session with Delta and the format `ots`.
         source: options of the stream but `columns`: endpoint, instance, table, tunnel, credentials.
-        path: of the Delta table.
+        path: of the Delta table: absolute, or a URL.
         columns: attributes that have a column from the start, as DDL.
         growth: what happens to others: `add`, `map` or `refuse` (`growth`).
         has_versions: go on with a table that keeps several versions.
@@ -85,7 +87,7 @@ class Mirror:
         if self._options.columns is not None:
             raise ConfigError("option 'columns': found in the source of a mirror, allowed is the mirror's argument")
         self._given = dict(source)
-        self._path = path
+        self._path = check_path(path)
         self._columns = parse_columns(columns) if columns else ()
         self._growth = check_growth(growth)
         self._has_versions = has_versions
@@ -146,8 +148,9 @@ class Mirror:
         rows = changed_rows(batch, spark.read.format("delta").load(self._path), self._key).persist()
         try:
             columns = self._grow(spark, rows)
+            found = in_columns(rows, self._key, columns, gone())
             with once(spark, query, batch_id):
-                merge(spark, self._path, in_columns(rows, self._key, columns), self._key)
+                merge(spark, self._path, found, [name for name, _ in columns], self._key)
         finally:
             rows.unpersist()
             batch.unpersist()
@@ -156,13 +159,13 @@ class Mirror:
 
     def _create(self, source: Source) -> None:
         key = key_columns(source.table)
-        taken = {name.lower() for name, _ in key} | {OTHERS, VERSIONS}
-        for name, _ in self._columns:
-            if name.lower() in taken:
-                raise ConfigError(f"columns: found {name!r}, which the table has by itself; allowed are attributes")
+        check_names([name for name, _ in key], (OTHERS, VERSIONS), [name for name, _ in self._columns])
         own = [(OTHERS, f"map<string,{VALUE}>"), (VERSIONS, "map<string,bigint>")]
         properties = {_KIND: "mirror", _TUNNEL: source.tunnel_id, _KEY: ", ".join(" ".join(one) for one in key)}
         create(self._spark, self._path, [*key, *self._columns, *own], properties)
+        # a later call may name more columns than the one that has created the table
+        present = columns_of(self._spark, self._path)
+        add_columns(self._spark, self._path, lacking(self._path, present, self._columns))
         self._key = tuple(name for name, _ in key)
 
     def _snapshot(self, source: Source) -> None:
@@ -176,7 +179,7 @@ class Mirror:
             columns = self._grow(self._spark, rows)
             application = f"ots-tunnel/snapshot/{source.tunnel_id}"
             options = {"txnAppId": application, "txnVersion": "0"}
-            found = in_columns(rows, self._key, columns).drop("gone")
+            found = in_columns(rows, self._key, columns)
             found.write.format("delta").mode("append").options(**options).save(self._path)
         finally:
             rows.unpersist()

@@ -71,11 +71,19 @@ def existing_rows(spark: Any, source: Mapping[str, str], key: Sequence[tuple[str
     return images.select("row").mapInArrow(partial(decoded, key=tuple(key)), f"key struct<{kind}>, {_ROWS}")
 
 
-def in_columns(rows: Any, key: Sequence[str], columns: Sequence[tuple[str, str]]) -> Any:
-    """The rows with the columns of the mirror, and `gone`.
+def gone() -> Any:
+    """Expression of these rows: whether a row is gone."""
+    from pyspark.sql import functions as F
+
+    return F.col("row").isNull()
+
+
+def in_columns(rows: Any, key: Sequence[str], columns: Sequence[tuple[str, str]], *more: Any) -> Any:
+    """The rows with the columns of the mirror, in their order.
 
     Args:
         columns: all columns of the mirror by name and type.
+        more: further columns of the rows, to come behind them.
     """
     from pyspark.sql import functions as F
 
@@ -87,4 +95,4 @@ def in_columns(rows: Any, key: Sequence[str], columns: Sequence[tuple[str, str]]
         OTHERS: rest_of(values, attributes),
         VERSIONS: F.col("versions"),
     }
-    return rows.select(*(own[name].alias(name) for name, _ in columns), values.isNull().alias("gone"))
+    return rows.select(*(own[name].alias(name) for name, _ in columns), *more)

@@ -34,13 +34,18 @@ def rest_of(values: Any, columns: Sequence[tuple[str, str]]) -> Any:
     """The map without the values that these columns have."""
     from pyspark.sql import functions as F
 
+    named: dict[str, list[str]] = {}
+    for name, kind in columns:
+        named.setdefault(kind, []).append(name)
+
     def stays(name: Any, value: Any) -> Any:
         found = F.lit(True)
-        for column, kind in columns:
+        # a branch for each type, and not for each column: Spark descends into what is nested
+        for kind, names in named.items():
             fits = value.getField(_MEMBERS[kind]).isNotNull()
             if kind == "double":
                 fits = fits | F.coalesce(_is_exact(value), F.lit(False))
-            found = F.when(name == F.lit(column), ~fits).otherwise(found)
+            found = F.when(name.isin(names), ~fits).otherwise(found)
         return found
 
     return F.map_filter(values, stays)
@@ -97,6 +102,7 @@ def _value_of(column: Any, kind: str) -> Any:
 
 
 def _is_exact(value: Any) -> Any:
-    """Whether an integer is equal to a double; 2^63 - 1 is not, and its double has no integer."""
+    """Whether an integer is equal to a double; 2^63 - 1 is not: its double is 2^63, which Spark casts back to it."""
     number = value.getField("integer")
-    return number.cast("double").try_cast("bigint") == number
+    double = number.cast("double")
+    return (double < float(1 << 63)) & (double.try_cast("bigint") == number)

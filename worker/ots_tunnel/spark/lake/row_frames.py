@@ -19,8 +19,10 @@ from ots_tunnel.spark.lake.fold import Row, after
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Rows of a batch of Arrow.
+#: Rows of a batch of Arrow, and bytes of names and values after which it ends: a column of it holds 2 GiB at most, and
+#: a row may have megabytes. Own choice.
 BATCH_ROWS: Final = 4096
+BATCH_BYTES: Final = 16 << 20
 
 
 def folded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -76,14 +78,23 @@ def decoded(batches: Iterable[pa.RecordBatch], key: Sequence[tuple[str, str]]) -
 def _batches(rows: Iterator[tuple[Any, Row]], kind: Any) -> Iterator[pa.RecordBatch]:
     keys: list[Any] = []
     found: list[Row] = []
+    size = 0
     for key, row in rows:
         keys.append(key)
         found.append(row)
-        if len(keys) == BATCH_ROWS:
+        size += _size(row)
+        if len(keys) == BATCH_ROWS or size >= BATCH_BYTES:
             yield _batch(keys, found, kind())
-            keys, found = [], []
+            keys, found, size = [], [], 0
     if keys:
         yield _batch(keys, found, kind())
+
+
+def _size(row: Row) -> int:
+    """Bytes of its names and values, about."""
+    if row is None:
+        return 0
+    return sum(len(name) + (len(value) if isinstance(value, (str, bytes)) else 8) for name, (value, _) in row.items())
 
 
 def _batch(keys: Sequence[Any], rows: Sequence[Row], kind: pa.DataType) -> pa.RecordBatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -12,6 +13,8 @@ EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
 CATALOG: Final = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 #: Attributes may have names with blanks, commas or dots, which Parquet's columns cannot have.
 _PROPERTIES: Final = {"delta.columnMapping.mode": "name"}
+_PATH: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?/")
+_SUBSTITUTES: Final = "spark.sql.variable.substitute"
 #: A value of any type, as in the change log.
 VALUE: Final = "struct<integer:bigint,double:double,boolean:boolean,string:string,binary:binary>"
 
@@ -27,6 +30,31 @@ def check_session(spark: Any) -> None:
             f"the session: found none of Delta's statements, allowed is one with Delta's jars, spark.sql.extensions="
             f"{EXTENSION} and spark.sql.catalog.spark_catalog={CATALOG}"
         )
+
+
+def check_path(path: str) -> str:
+    """The path of a table, as a statement can have it.
+
+    Raises:
+        ConfigError: a relative path: Spark takes it for a name in its catalog.
+    """
+    if not _PATH.match(path):
+        raise ConfigError(f"path: found {path!r}, allowed is an absolute path, or a URL such as s3a://bucket/orders")
+    return path
+
+
+def run(spark: Any, statement: str) -> Any:
+    """Run a statement as it is written; returns its rows.
+
+    Names of attributes are in it. Spark puts settings and variables of the environment in the place of `${...}`, also
+    inside of a name: a table would get a column that is called as a secret is.
+    """
+    before = spark.conf.get(_SUBSTITUTES, "true")
+    spark.conf.set(_SUBSTITUTES, "false")
+    try:
+        return spark.sql(statement)
+    finally:
+        spark.conf.set(_SUBSTITUTES, before)
 
 
 def quoted(name: str) -> str:
@@ -80,7 +108,7 @@ def create(spark: Any, path: str, columns: Sequence[tuple[str, str]], properties
     """
     wanted = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
     given = ", ".join(f"{text(key)} = {text(value)}" for key, value in {**_PROPERTIES, **properties}.items())
-    spark.sql(f"CREATE TABLE IF NOT EXISTS {place_of(path)} ({wanted}) USING delta TBLPROPERTIES ({given})")
+    run(spark, f"CREATE TABLE IF NOT EXISTS {place_of(path)} ({wanted}) USING delta TBLPROPERTIES ({given})")
     found = properties_of(spark, path)
     for key, value in properties.items():
         if found.get(key) != value:
@@ -92,12 +120,12 @@ def create(spark: Any, path: str, columns: Sequence[tuple[str, str]], properties
 
 def properties_of(spark: Any, path: str) -> dict[str, str]:
     """The properties of a table."""
-    return {row.key: row.value for row in spark.sql(f"SHOW TBLPROPERTIES {place_of(path)}").collect()}
+    return {row.key: row.value for row in run(spark, f"SHOW TBLPROPERTIES {place_of(path)}").collect()}
 
 
 def set_property(spark: Any, path: str, key: str, value: str) -> None:
     """Set one property."""
-    spark.sql(f"ALTER TABLE {place_of(path)} SET TBLPROPERTIES ({text(key)} = {text(value)})")
+    run(spark, f"ALTER TABLE {place_of(path)} SET TBLPROPERTIES ({text(key)} = {text(value)})")
 
 
 def columns_of(spark: Any, path: str) -> tuple[tuple[str, str], ...]:
@@ -115,4 +143,4 @@ def add_columns(spark: Any, path: str, columns: Sequence[tuple[str, str]]) -> No
     """Add columns; none is no commit."""
     if columns:
         wanted = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
-        spark.sql(f"ALTER TABLE {place_of(path)} ADD COLUMNS ({wanted})")
+        run(spark, f"ALTER TABLE {place_of(path)} ADD COLUMNS ({wanted})")

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.spark.lake.replays import LOOKED_AT, check_batch, last_batch, note_of
-from ots_tunnel.spark.lake.tables import place_of
+from ots_tunnel.spark.lake.tables import place_of, run
 
 #: Spark's own property of the thread that runs a batch.
 _QUERY_ID: Final = "sql.streaming.queryId"
@@ -44,7 +44,7 @@ def check_folder(spark: Any, path: str, query_id: str, batch_id: int) -> None:
     Raises:
         ConfigError: see `replays`.
     """
-    history = spark.sql(f"DESCRIBE HISTORY {place_of(path)} LIMIT {LOOKED_AT}")
+    history = run(spark, f"DESCRIBE HISTORY {place_of(path)} LIMIT {LOOKED_AT}")
     notes = [row.userMetadata for row in history.select("userMetadata").collect()]
     check_batch(last_batch(notes, query_id), batch_id, path)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.spark.lake.tables import place_of
+from ots_tunnel.spark.lake.tables import place_of, run
 
 #: Hours that Delta keeps files that no present version has: readers of older versions need them. Its own default.
 DEFAULT_KEPT_HOURS: Final = 168
@@ -63,4 +63,4 @@ class Upkeep:
         spark.conf.set(_LISTING_TASKS, str(spark.sparkContext.defaultParallelism))
         for work in self.due():
             ending = f" RETAIN {self.kept_hours} HOURS" if work == "VACUUM" else ""
-            spark.sql(f"{work} {place_of(path)}{ending}")
+            run(spark, f"{work} {place_of(path)}{ending}")

@@ -1,0 +1,56 @@
+"""Which columns a Delta table may have together, and which it lacks. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ots_tunnel.errors import ConfigError
+from ots_tunnel.query.spelling import spelled
+
+
+def check_names(key: Iterable[str], own: Iterable[str], columns: Iterable[str]) -> None:
+    """Refuse names of a table of which two are one column.
+
+    Args:
+        key: of the source's key.
+        own: of the mirror's own columns.
+        columns: of the argument `columns`.
+
+    Raises:
+        ConfigError: names both.
+    """
+    taken = {spelled(name): name for name in own}
+    given = [
+        *(("option 'table': found key column", name) for name in key),
+        *(("columns: found", name) for name in columns),
+    ]
+    for found, name in given:
+        if spelled(name) in taken:
+            raise ConfigError(
+                f"{found} {name!r}, which is one column with {taken[spelled(name)]!r} to Spark; allowed are names that "
+                "differ in more than case, also from the mirror's own"
+            )
+        taken[spelled(name)] = name
+
+
+def lacking(
+    path: str, present: Sequence[tuple[str, str]], wanted: Sequence[tuple[str, str]]
+) -> tuple[tuple[str, str], ...]:
+    """The wanted columns that a table lacks.
+
+    Args:
+        path: of the table, for the message.
+        present, wanted: names and types.
+
+    Raises:
+        ConfigError: the table has one of them in another type, or in letters of another case.
+    """
+    missing = tuple(column for column in wanted if column not in present)
+    known = {spelled(name): f"{name} {kind}" for name, kind in present}
+    for name, kind in missing:
+        if spelled(name) in known:
+            raise ConfigError(
+                f"columns: found {name} {kind}, but table {path!r} has {known[spelled(name)]}; allowed is that column, "
+                "or a new path"
+            )
+    return missing
