@@ -50,6 +50,7 @@ def test_log_actions_are_an_interface() -> None:
         "drain_overdue",
         "draining",
         "file_published",
+        "first_leases",
         "heartbeat_failed",
         "lease_call_failed",
         "login_unreadable",

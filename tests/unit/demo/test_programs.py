@@ -69,7 +69,7 @@ def test_without_a_name_every_part_is_built(cache: Path) -> None:
     code, built, said = run(cache)
 
     assert code == 0, said
-    assert len(built) == 5
+    assert len(built) == 6
     assert run(cache, "--check")[0] == 0
     assert run(cache)[1] == built, "once"
 
