@@ -237,7 +237,10 @@ def test_a_restart_goes_on_where_spark_is_and_not_where_the_tunnel_is(
     assert flights(engine.until_rows(6)) == list(range(9000, 9006))
 
 
-def test_the_clients_of_a_former_process_are_ended(instance: Instance, tunnels: Tunnels, engines: list[Engine]) -> None:
+@pytest.mark.parametrize("options", [{}, {"clientTag": "01234567"}], ids=["the same tag", "another tag"])
+def test_the_clients_of_a_former_process_are_ended(
+    instance: Instance, tunnels: Tunnels, engines: list[Engine], options: dict[str, str]
+) -> None:
     """Their channels would be taken until the heartbeat timeout."""
     tunnels.create()
     engine = engine_of(instance, engines)
@@ -246,10 +249,12 @@ def test_the_clients_of_a_former_process_are_ended(instance: Instance, tunnels: 
     former = engine.reader
     clients = {channel.client_id for channel in tunnels.describe().channels}
 
-    engine.reader = reader_of(instance)  # the former one did not stop
+    engine.reader = reader_of(instance, **options)  # the former one did not stop
     engine.plan()
 
     wait_until(lambda: {channel.client_id for channel in tunnels.describe().channels}.isdisjoint({*clients, ""}))
+    tags = {str(channel.client_id).partition("spark-")[0] for channel in tunnels.describe().channels}
+    assert tags == {"01234567-" if options else ""}
     former.stop()
 
 

@@ -144,7 +144,7 @@ class FilesSink(FileStore):
     ) = None
     """Attribute columns that have a column of their own, for format Parquet; absent means that all cells of a record
     are in one column. A record with a value of another type is refused, see delivery.onPermanentError. Columns may be
-    added later."""
+    added later, but for engine.stream Spark."""
     unknown_columns: Literal["Map", "Error"] | None = None
     """Treatment of attribute columns that columns does not name. Map, also where it is absent: they are in the column
     `others`. Error: a record with one of them is refused."""

@@ -189,6 +189,13 @@ class TunnelSpec(ApiModel):
                 found="'found format ' + self.sink.files.format",
             ),
             rule(
+                f"!({_BY_QUERY}) || !has(self.sink.files) || !has(self.sink.files.columns) || "
+                "!has(oldSelf.sink.files) || !has(oldSelf.sink.files.columns) || "
+                "self.sink.files.columns == oldSelf.sink.files.columns",
+                "sink.files.columns cannot be changed with engine.stream Spark: create another object instead",
+                field=".sink.files.columns",
+            ),
+            rule(
                 f"!({_BY_QUERY}) || !has(self.source.tunnel) || !has(self.source.tunnel.stream) || "
                 "!has(self.source.tunnel.stream.endTime)",
                 "tunnel.stream.endTime is not for engine.stream Spark, whose query has no end: leave it out",

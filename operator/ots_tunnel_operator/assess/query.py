@@ -19,7 +19,8 @@ Two parts tell of it:
 
 A driver keeps its error in the record until the next one follows the tunnel, so that the object does not seem well
 between two attempts. What no attempt repairs ends with exit code 0: then the application is COMPLETED, and the record
-says why. Exit code 2, a document or pod that is wrong, leaves no record: the Spark operator tells the code.
+says why. Exit code 2, a document or pod that is wrong, leaves no record: the Spark operator tells the code, also while
+the application waits for its next attempt.
 
 The record's times are the driver's, and the submission's that of the Spark operator: they may differ by CLOCK_SECONDS.
 """
@@ -105,6 +106,9 @@ def _state(world: World, app: Application | None, record: QueryRecord | None, mi
     if app.state is AppState.NEW and not world.query_pods and world.now >= app.created + missing_seconds:
         return QueryState.OPERATOR_MISSING
     state = BY_APPLICATION[app.state]
+    if app.state is AppState.PENDING_RERUN and app.message:
+        # of an attempt that has failed: exit code 2 leaves no record
+        state = QueryState.RETRYING
     if state is QueryState.FAILED or record is None or record.updated is None:
         return state
     if record.progress.error:

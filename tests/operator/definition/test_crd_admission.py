@@ -618,6 +618,12 @@ IMMUTABLE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     "tunnel type": ({}, {"source__tunnel__type": "Stream"}, "spec.source.tunnel.type", "tunnel.type is immutable"),
     "engine": ({}, SPARK, "spec.engine", "engine is immutable"),
     "engine of changes": (STREAM | FILES, BY_QUERY, "spec.engine", "engine is immutable"),
+    "columns of a query": (
+        BY_QUERY | {"sink": {"files": LAKE | {"columns": [PRICE]}}},
+        {"sink": {"files": LAKE | {"columns": [PRICE, {"name": "customer", "type": "string"}]}}},
+        "spec.sink.files.columns",
+        "sink.files.columns cannot be changed with engine.stream Spark",
+    ),
     "place of checkpoints": (
         BY_QUERY,
         {"spark": BY_QUERY["spark"] | {"checkpoint": {"claimName": "others"}}},

@@ -48,6 +48,7 @@ def test_every_state_of_an_application_has_one_of_the_query(state: AppState) -> 
         (query_app("RUNNING") | query_record(BROKEN), QueryState.RETRYING),
         (query_app("PENDING_RERUN") | query_record(BROKEN), QueryState.RETRYING),
         (query_app("SUBMITTED") | query_record(BROKEN), QueryState.RETRYING),
+        (query_app("PENDING_RERUN", error="driver container failed with ExitCode: 2"), QueryState.RETRYING),
         (query_app("SUSPENDING") | query_record(BROKEN), QueryState.INTERRUPTED),
         (query_app("INVALIDATING") | query_record(BROKEN), QueryState.INTERRUPTED),
         (query_app("COMPLETED") | query_record(FINAL), QueryState.FAILED),
