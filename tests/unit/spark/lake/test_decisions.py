@@ -39,6 +39,14 @@ def test_letters_that_are_one_to_spark_make_one_column(present: str, name: str) 
     assert new_columns([f"N{name}"], {f"n{present}": {"integer"}}) == ()
 
 
+def test_names_that_delta_has_while_it_merges_get_no_column() -> None:
+    own = ("_source_row_present_", "_Target_Row_Index_", "_source_row_index", "_change_type", "_commit_version")
+
+    found = new_columns((), {name: {"integer"} for name in (*own, "_id", "_", "row_")})
+
+    assert found == (("_", "bigint"), ("_id", "bigint"), ("row_", "bigint"))
+
+
 def test_letters_that_spark_tells_apart_make_two_columns() -> None:
     assert new_columns(["ss", "k"], {"ß": {"integer"}, "K ": {"integer"}}) == (("K ", "bigint"), ("ß", "bigint"))
 
