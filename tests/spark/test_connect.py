@@ -1,7 +1,8 @@
 """`ots` through Spark Connect: the client sends plans, and everything of the package runs beside the server.
 
 What a Connect client needs (`pyspark[connect]`) has another protobuf than the vendor's SDK allows, so `make setup` does
-not install it: `tests.spark.matrix` runs these tests, with each minor.
+not install it: `tests.spark.matrix` runs these tests with the lock's minor. Its environments of other minors have the
+client as well: there they run by hand.
 """
 
 from __future__ import annotations
