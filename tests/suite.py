@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.lacking import INSTALLED
+from tests.support.suite.bytecode import compiling_once
 from tests.support.suite.left_over import adopt_orphans, end_orphans
 from tests.support.suite.outcome import Outcome, summary
 from tests.support.suite.pressure import read_pressure
@@ -26,9 +27,6 @@ from tests.support.suite.pressure import read_pressure
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "build" / "reports"
 MEASURED = ROOT / "build" / "coverage"
-#: Compiled modules, pytest's included: where the caller's environment forbids to write them beside their sources, every
-#: one of the thousands of processes that the tests start would compile its modules again.
-BYTECODE = ROOT / "build" / "bytecode"
 HEAVY = "api or cluster or spark or long"
 
 
@@ -240,8 +238,7 @@ def _execute(command: tuple[str, ...], stage: Stage, outcome: Outcome, installed
 
 def _environment(stage: Stage) -> dict[str, str]:
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**inherited, "PYTHONPYCACHEPREFIX": str(BYTECODE), **stage.environment, "PATH": path}
+    return {**compiling_once(), **stage.environment, "PATH": path}
 
 
 def _pytest(stage: Stage, report: Path) -> tuple[str, ...]:

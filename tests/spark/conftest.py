@@ -26,6 +26,8 @@ from ots_tunnel.tables import TableAdmin, TableSchema
 from tests.support.kube.config_maps import cluster_access, config_map_server
 from tests.support.lacking import lack
 
+from .collected import close_with_file
+
 __all__ = ["cluster_access", "config_map_server"]
 
 #: The client of Spark Connect, which `make setup` does not install: see the module.
@@ -62,7 +64,9 @@ def spark(event_logs: Path) -> Iterator[Any]:
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
-    yield session
+    with pytest.MonkeyPatch.context() as patch:
+        close_with_file(patch)
+        yield session
     session.stop()
 
 

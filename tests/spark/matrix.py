@@ -1,10 +1,22 @@
-"""The format `ots` with other minors of PySpark than the one of `uv.lock`, and each of them through Spark Connect.
+"""The format `ots` with other minors of PySpark than the one of `uv.lock`, and that one through Spark Connect.
 
     python -m tests.spark.matrix MINOR...
 
 Each minor has an environment of its own in the cache folder: the package with the extra `spark`, whose range is tried
 by that, the minor's PySpark, and the other packages as `uv.lock` has them. PySpark 3.5 is there to be refused. Exit
 code 2 says that an environment could not be made, as without a network; packages that exclude each other are a failure.
+
+A minor runs what goes through its Spark, in one process with one session: reading, writing, filters and streams as far
+as it has them. Not run with each minor:
+
+- tests that call the classes of the source without Spark (`test_source_alone`, `test_options_alone`,
+  `test_stream_alone`): options, schemas, rows. What these take from PySpark, base classes and types, every session uses
+  as well. They run with the lock's minor in `make test`.
+- Spark Connect: a server and a JVM of its own. It has the same source, and runs with the lock's minor alone, here.
+- kills of all processes: a program of its own for each run. What they try is our order of checkpoints and Spark's,
+  and takes minutes. They run with the lock's minor in `make test`.
+- copies, documents of queries and Delta (`test_snapshot`, `test_query_driver`, `test_lake`): programs of our images,
+  which have the lock's minor.
 """
 
 from __future__ import annotations
@@ -13,8 +25,11 @@ import hashlib
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.suite.bytecode import compiling_once
 
 ROOT = Path(__file__).parents[2]
 REPORTS = ROOT / "build" / "reports"
@@ -26,29 +41,29 @@ TOOLS = ("pytest", "pytest-asyncio", "pytest-timeout", "pytest-xdist", "hypothes
 UNLOCKED = ("pyspark", "py4j", "protobuf")
 PROTOBUF = "protobuf>=6.31,<7"
 
-ALONE = ("test_source_alone.py", "test_options_alone.py")
 SESSION = ("test_source.py", "test_writer.py", "test_minors.py")
 CONNECT = ("test_connect.py",)
 PUSH_DOWN = ("test_push_down.py",)
+STREAM = ("test_stream.py",)
+#: Tests of these modules that only the lock's minor runs; see above.
+LEFT_OUT = ("tests/spark/test_stream.py::test_two_kills_of_all_processes_leave_each_change_once",)
 
 
 @dataclass(frozen=True)
 class Minor:
-    """One minor: the pinned release, the modules of tests, and further options of pytest."""
+    """One minor: the pinned release, and the modules of tests."""
 
     release: str
     modules: tuple[str, ...]
-    options: tuple[str, ...] = ()
 
 
 MINORS = {
     "3.5": Minor("3.5.9", ()),
-    # 4.0 itself leaves the socket of each `collect` open
-    "4.0": Minor("4.0.5", (*ALONE, *SESSION, *CONNECT), ("-W", "ignore::ResourceWarning")),
-    "4.1": Minor("4.1.4", (*ALONE, *SESSION, *PUSH_DOWN, *CONNECT)),
+    "4.0": Minor("4.0.5", SESSION),
+    "4.1": Minor("4.1.4", (*SESSION, *PUSH_DOWN)),
     # the lock's, whose other tests are those of `make test`
     "4.2": Minor("4.2.1", CONNECT),
-    "4.3": Minor("4.3.0", (*ALONE, *SESSION, *PUSH_DOWN, *CONNECT)),
+    "4.3": Minor("4.3.0", (*SESSION, *PUSH_DOWN, *STREAM)),
 }
 #: What a user of Spark 3.5 reads, in a session of it.
 REFUSAL = """
@@ -140,13 +155,16 @@ def run(name: str, minor: Minor) -> int:
     except Lacking as error:
         print(f"PySpark {minor.release} cannot be installed here: {error}", file=sys.stderr)
         return LACKING
-    settings = {**os.environ, "PYSPARK_PYTHON": str(python), "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
+    # a process of Python, forked for each query that is planned, imports the package and its libraries
+    settings = {**compiling_once(), "PYSPARK_PYTHON": str(python)}
+    settings["PATH"] = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
     settings.pop("SPARK_HOME", None)
     if not minor.modules:
         return int(subprocess.run((python, "-c", REFUSAL), cwd=ROOT, env=settings, check=False).returncode != 0)
     modules = [f"tests/spark/{module}" for module in minor.modules]
     report = REPORTS / f"pyspark-{name}.xml"
-    command = (python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", report, *minor.options, *modules)
+    left_out = [word for test in LEFT_OUT for word in ("--deselect", test)]
+    command = (python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", report, *left_out, *modules)
     # pytest's own 2 is no lack of anything
     return int(subprocess.run(command, cwd=ROOT, env=settings, check=False).returncode != 0)
 
@@ -158,8 +176,11 @@ def main() -> int:
     if unknown:
         sys.exit(f"no such minor: {unknown[0]}; there are {', '.join(MINORS)}")
     REPORTS.mkdir(parents=True, exist_ok=True)
-    codes = {name: run(name, MINORS[name]) for name in names}
-    print("PySpark", ", ".join(f"{name}: exit code {code}" for name, code in codes.items()))
+    codes = {}
+    for name in names:
+        begin = time.monotonic()
+        codes[name] = run(name, MINORS[name])
+        print(f"PySpark {name}: exit code {codes[name]}, {time.monotonic() - begin:.0f} s", flush=True)
     return next((code for code in codes.values() if code not in (0, LACKING)), max(codes.values()))
 
 

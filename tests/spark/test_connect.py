@@ -1,7 +1,8 @@
 """`ots` through Spark Connect: the client sends plans, and everything of the package runs beside the server.
 
 What a Connect client needs (`pyspark[connect]`) has another protobuf than the vendor's SDK allows, so `make setup` does
-not install it: `tests.spark.matrix` runs these tests, with each minor.
+not install it: `tests.spark.matrix` runs these tests with the lock's minor. Its environments of other minors have the
+client as well: there they run by hand.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ import pyspark
 import pytest
 
 from ots_tunnel.client.tunnel import SyncTunnelClient
+from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Stage, TunnelType
 from ots_tunnel.spark import register
+from ots_tunnel.spark.lake import ChangeLog, Mirror
 from ots_tunnel.spark.versions import minor_of
 from tests.support.programs.processes import inherited_environment
 from tests.support.waiting import wait_until
@@ -259,3 +262,37 @@ def test_a_stream_is_followed_or_refused(connected: Connected, instance: Instanc
         return
     run()
     assert connected.spark.read.parquet(str(tmp_path / "changes")).count() == ROWS
+
+
+def start(connected: Connected, folder: Path, function: Any) -> Any:
+    """A query that gives two rows of JSON files to a function, which runs beside the server."""
+    schema = "carrier STRING, flight BIGINT, delay BIGINT"
+    connected.spark.createDataFrame([("a", 1, 5), ("b", 2, 6)], schema).write.json(str(folder / "in"))
+    writer = connected.spark.readStream.schema(schema).json(str(folder / "in")).writeStream.foreachBatch(function)
+    return writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+
+
+def test_each_micro_batch_of_a_stream_is_written(connected: Connected, instance: Instance, tmp_path: Path) -> None:
+    options = place(instance, table="flights_copy")
+
+    def write(frame: Any, _batch: int) -> None:
+        register(frame.sparkSession)
+        frame.write.format("ots").mode("append").options(**options).save()
+
+    assert start(connected, tmp_path, write).awaitTermination(300), "not within 300 s"
+
+    stored = {row.primary_key: row.columns[0].value for row in instance.rows("flights_copy")}
+    assert stored == {(("carrier", "a"), ("flight", 1)): 5, (("carrier", "b"), ("flight", 2)): 6}
+
+
+def test_delta_tables_are_refused(connected: Connected, instance: Instance, tmp_path: Path) -> None:
+    refusal = "the session: found one of Spark Connect, allowed is a classic one"
+    source = {**place(instance), "tunnel": "lake"}
+
+    with pytest.raises(ConfigError, match=refusal):
+        Mirror(connected.spark, source, str(tmp_path / "mirror")).prepare()
+    with pytest.raises(Exception, match=refusal) as caught:
+        start(connected, tmp_path, ChangeLog(str(tmp_path / "log"))).awaitTermination(300)
+
+    lines = str(caught.value).splitlines()
+    assert len({line for line in lines if line.startswith(f"ots_tunnel.errors.ConfigError: {refusal}")}) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ots_tunnel.spark.reader.occurrence import WarnWhenComplete
+from ots_tunnel.spark.sessions import context_of
 from ots_tunnel.spark.source import TablestoreDataSource
 
 _known: dict[str, type[TablestoreDataSource]] = {}
@@ -12,11 +13,8 @@ _known: dict[str, type[TablestoreDataSource]] = {}
 
 def data_source_of(spark: Any) -> type[TablestoreDataSource]:
     """The class to register with a session; a session of Spark Connect has no accumulators."""
-    from pyspark.errors import PySparkException
-
-    try:
-        context = spark.sparkContext
-    except (AttributeError, PySparkException):
+    context = context_of(spark)
+    if context is None:
         return TablestoreDataSource
     application = context.applicationId
     if application not in _known:

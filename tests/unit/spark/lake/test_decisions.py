@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.errors import PySparkAttributeError
 
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.spark.lake import ChangeLog
+from ots_tunnel.spark.lake import ChangeLog, Mirror
 from ots_tunnel.spark.lake.growth import TYPES, check_growth, new_columns
 from ots_tunnel.spark.lake.merging import merge_statement
 from ots_tunnel.spark.lake.names import check_names, lacking
@@ -168,7 +170,29 @@ def test_a_statement_runs_as_it_is_written_and_the_setting_comes_back() -> None:
 
 
 def test_a_session_without_delta_is_told_what_to_set() -> None:
-    plain = SimpleNamespace(conf=SimpleNamespace(get=lambda _, default: default))
+    plain = SimpleNamespace(sparkContext=object(), conf=SimpleNamespace(get=lambda _, default: default))
 
     with pytest.raises(ConfigError, match=r"allowed is one with Delta's jars, spark\.sql\.extensions=io\.delta\.sql"):
         check_session(plain)
+
+
+class Connected:
+    """A session of Spark Connect: it raises what PySpark's own does."""
+
+    @property
+    def sparkContext(self) -> Any:
+        raise PySparkAttributeError("[JVM_ATTRIBUTE_NOT_SUPPORTED] Attribute `sparkContext` is not supported")
+
+
+def test_spark_connect_is_refused_before_anything_is_read_or_written() -> None:
+    batch: Any = SimpleNamespace(sparkSession=Connected())
+    source = {"endpoint": "http://127.0.0.1:1", "instance": "demo", "table": "flights", "tunnel": "lake"}
+    mirror = Mirror(batch.sparkSession, source, "/lake/flights")
+
+    for asked in (
+        lambda: ChangeLog("/lake/log")(batch, 0),
+        mirror.prepare,
+        lambda: mirror.apply(batch, 0),
+    ):
+        with pytest.raises(ConfigError, match="the session: found one of Spark Connect, allowed is a classic one"):
+            asked()

@@ -103,7 +103,8 @@ class Mirror:
         """Create the table, and write the existing rows where no tunnel has them; a second call changes nothing.
 
         Raises:
-            ConfigError: a session without Delta, another table in the path, or a source that no mirror can equal.
+            ConfigError: a session without Delta or of Spark Connect, another table in the path, or a source that no
+                mirror can equal.
             TunnelError: the service does not answer, or refuses.
         """
         check_session(self._spark)
@@ -137,7 +138,7 @@ class Mirror:
         """Merge the changes of a batch, unless the table has them: a function for `foreachBatch`.
 
         Raises:
-            ConfigError: an old checkpoint folder, or an attribute that `growth` refuses.
+            ConfigError: a session of Spark Connect, an old checkpoint folder, or an attribute that `growth` refuses.
         """
         spark = batch.sparkSession
         query = query_of(spark)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.spark.sessions import context_of
 
 #: Settings of a session without which Delta's statements are not known.
 EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
@@ -19,12 +20,29 @@ _SUBSTITUTES: Final = "spark.sql.variable.substitute"
 VALUE: Final = "struct<integer:bigint,double:double,boolean:boolean,string:string,binary:binary>"
 
 
+def classic_context(spark: Any) -> Any:
+    """The SparkContext of a session.
+
+    Raises:
+        ConfigError: it is a session of Spark Connect.
+    """
+    context = context_of(spark)
+    if context is None:
+        # a batch has no query's id there, by which Delta counts it once
+        raise ConfigError(
+            "the session: found one of Spark Connect, allowed is a classic one, as of spark-submit: Connect does not "
+            "tell a batch which query it is of"
+        )
+    return context
+
+
 def check_session(spark: Any) -> None:
-    """Refuse a session without Delta.
+    """Refuse a session without Delta, or of Spark Connect.
 
     Raises:
         ConfigError: says what to set.
     """
+    classic_context(spark)
     if EXTENSION not in (spark.conf.get("spark.sql.extensions", "") or ""):
         raise ConfigError(
             f"the session: found none of Delta's statements, allowed is one with Delta's jars, spark.sql.extensions="

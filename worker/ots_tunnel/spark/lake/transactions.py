@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.spark.lake.replays import LOOKED_AT, check_batch, last_batch, note_of
-from ots_tunnel.spark.lake.tables import place_of, run
+from ots_tunnel.spark.lake.tables import classic_context, place_of, run
 
 #: Spark's own property of the thread that runs a batch.
 _QUERY_ID: Final = "sql.streaming.queryId"
@@ -27,9 +27,9 @@ def query_of(spark: Any) -> str:
     """The id of the query whose batch this thread runs.
 
     Raises:
-        ConfigError: it runs none.
+        ConfigError: it runs none, or the session is one of Spark Connect.
     """
-    found = spark.sparkContext.getLocalProperty(_QUERY_ID)
+    found = classic_context(spark).getLocalProperty(_QUERY_ID)
     if not found:
         raise ConfigError(
             "foreachBatch: found no query in this thread, allowed is a call by writeStream.foreachBatch in a classic "
