@@ -13,7 +13,7 @@ from kubernetes_validate import validate
 
 from ots_tunnel_operator.__main__ import check, run
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from ots_tunnel_operator.manifests import spark_rights
+from ots_tunnel_operator.manifests.spark import rights as spark_rights
 from tests.chart.conftest import CHART, EVERYTHING, Helm, rights
 from tests.support.operator.objects import tunnel_object
 

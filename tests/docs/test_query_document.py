@@ -10,7 +10,7 @@ import yaml
 
 from ots_tunnel.query.document import QueryConfig, files_folder, load_query_config
 from ots_tunnel.query.record import read_query_record
-from ots_tunnel_operator.manifests.spark_submission import SPARK_VERSION
+from ots_tunnel_operator.manifests.spark.submission import SPARK_VERSION
 from tests.docs.pages import DOCS, page
 
 EXAMPLE = list(yaml.safe_load_all((DOCS / "examples" / "stream-to-files.yaml").read_text()))

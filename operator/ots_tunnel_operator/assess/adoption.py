@@ -15,9 +15,9 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import StreamWindow
 from ots_tunnel_operator.assess.creation import creation_text, is_recreated
 from ots_tunnel_operator.assess.lag import NANOSECONDS
-from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot
+from ots_tunnel_operator.assess.spark.snapshot import COMPLETED, Snapshot
 from ots_tunnel_operator.assess.verdict import was_behind
-from ots_tunnel_operator.manifests.snapshot_document import destination_text
+from ots_tunnel_operator.manifests.spark.snapshot_document import destination_text
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.absence import Missing

@@ -12,12 +12,12 @@ from ots_tunnel_operator.assess.gaps import Gap, find_gaps
 from ots_tunnel_operator.assess.kept_reports import shown
 from ots_tunnel_operator.assess.lag import Lag, measure
 from ots_tunnel_operator.assess.preflight import find_problem, find_verdict
-from ots_tunnel_operator.assess.query import Query, assess_query
-from ots_tunnel_operator.assess.query_lag import lag_of_query
 from ots_tunnel_operator.assess.read_mark import ReadMark, read_mark
 from ots_tunnel_operator.assess.scaling.peeking import is_paused, is_read_to_its_end
 from ots_tunnel_operator.assess.scaling.scaling import Scaling, assess_scaling, stopped_by
-from ots_tunnel_operator.assess.snapshot import Snapshot, assess_snapshot
+from ots_tunnel_operator.assess.spark.query import Query, assess_query
+from ots_tunnel_operator.assess.spark.query_lag import lag_of_query
+from ots_tunnel_operator.assess.spark.snapshot import Snapshot, assess_snapshot
 from ots_tunnel_operator.assess.worker_pods.trouble import find_trouble
 from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.world.service import Tunnel

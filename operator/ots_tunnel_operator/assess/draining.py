@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import orphaned
-from ots_tunnel_operator.assess.query import Query
-from ots_tunnel_operator.assess.query_state import QueryState
-from ots_tunnel_operator.assess.snapshot import Snapshot
-from ots_tunnel_operator.assess.snapshot_state import SnapshotState
-from ots_tunnel_operator.assess.spark_state import Application, AppState
+from ots_tunnel_operator.assess.spark.application_state import Application, AppState
+from ots_tunnel_operator.assess.spark.query import Query
+from ots_tunnel_operator.assess.spark.query_state import QueryState
+from ots_tunnel_operator.assess.spark.snapshot import Snapshot
+from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
 from ots_tunnel_operator.world.pod import SparkPod
 from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World

@@ -21,7 +21,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ots_tunnel.snapshot.record import CUT_OFF_SECONDS, SnapshotProgress
-from ots_tunnel_operator.assess.spark_state import Application
+from ots_tunnel_operator.assess.spark.application_state import Application
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.pod import SparkPod
 

@@ -15,7 +15,7 @@ from ots_tunnel_operator.assess.completion import NOTHING_LOST, was_completed
 from ots_tunnel_operator.assess.creation import is_replaced, of_recorded
 from ots_tunnel_operator.assess.gaps import Gap, gap_problem
 from ots_tunnel_operator.assess.shards.problems import find_faulty_leases, find_lost_stream, leases_in_use
-from ots_tunnel_operator.assess.snapshot import Snapshot
+from ots_tunnel_operator.assess.spark.snapshot import Snapshot
 from ots_tunnel_operator.assess.verdict import LASTING, may_last, recorded_verdict
 from ots_tunnel_operator.assess.worker_pods.final_end import attempt, find_final_end
 from ots_tunnel_operator.assess.worker_pods.place import find_changed_place

@@ -38,11 +38,11 @@ from __future__ import annotations
 from ots_tunnel.model import ChannelInfo, ChannelType
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import consumable, is_initialised, reported_channels
-from ots_tunnel_operator.assess.query import Query
-from ots_tunnel_operator.assess.query_state import QueryState
 from ots_tunnel_operator.assess.scaling.record import wanted_workers
-from ots_tunnel_operator.assess.snapshot import SPLIT_DEADLINE, Snapshot
-from ots_tunnel_operator.assess.snapshot_state import SnapshotState
+from ots_tunnel_operator.assess.spark.query import Query
+from ots_tunnel_operator.assess.spark.query_state import QueryState
+from ots_tunnel_operator.assess.spark.snapshot import SPLIT_DEADLINE, Snapshot
+from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world.pod import Pod
 from ots_tunnel_operator.world.service import Tunnel

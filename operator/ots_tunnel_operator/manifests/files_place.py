@@ -15,7 +15,7 @@ from ots_tunnel.endpoint import host_of
 from ots_tunnel_operator.api.files import FileStore
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.api.status import MAX_FILES_PLACE
-from ots_tunnel_operator.manifests.spark_submission import DRIVER_CONTAINER
+from ots_tunnel_operator.manifests.spark.submission import DRIVER_CONTAINER
 from ots_tunnel_operator.manifests.worker_mounts import mount_of
 
 #: Stores in which the name of a bucket is unique in all of their regions: another host leads to the same bucket.

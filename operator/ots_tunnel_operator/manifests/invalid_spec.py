@@ -8,7 +8,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests.files_place import folder_of
-from ots_tunnel_operator.manifests.invalid_query import query_findings
+from ots_tunnel_operator.manifests.spark.invalid_query import query_findings
 from ots_tunnel_operator.manifests.template_depth import too_deep
 from ots_tunnel_operator.manifests.worker_document import worker_document
 from ots_tunnel_operator.manifests.worker_mounts import mount_of

@@ -16,7 +16,7 @@ from ots_tunnel_operator.assess.creation import is_recreated
 from ots_tunnel_operator.assess.draining import client_without_pod
 from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.assess.preflight import tunnel_expired
-from ots_tunnel_operator.assess.snapshot import COMPLETED
+from ots_tunnel_operator.assess.spark.snapshot import COMPLETED
 from ots_tunnel_operator.assess.verdict import was_behind
 from ots_tunnel_operator.assess.worker_pods.place import awaits_movement
 from ots_tunnel_operator.diagnosis import Place, instance_busy, service_problem

@@ -62,7 +62,7 @@ from ots_tunnel_operator.assess.creation import (
     withdrawal,
 )
 from ots_tunnel_operator.assess.draining import client_without_pod, draining, gone, is_deployed
-from ots_tunnel_operator.assess.snapshot_state import SnapshotState
+from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
 from ots_tunnel_operator.plan.actions import Action, EnsureDestination, Plan, RecordStatus, Wait
 from ots_tunnel_operator.plan.monitoring import monitoring
 from ots_tunnel_operator.plan.query import plan_query, suspend_query

@@ -1,4 +1,4 @@
-"""The part of a plan that follows the tunnel with a query of Spark. Pure; `assess.query` says where it stands.
+"""The part of a plan that follows the tunnel with a query of Spark. Pure; `assess.spark.query` says where it stands.
 
 The application is one object for the life of the tunnel. Its spec has a hash of the driver's document, so that the
 Spark operator starts the driver again with a changed one. An application that has ended is not started again by an
@@ -11,14 +11,14 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.assess.assessment import Assessment
-from ots_tunnel_operator.assess.query import Query
-from ots_tunnel_operator.assess.query_state import QueryState
+from ots_tunnel_operator.assess.spark.query import Query
+from ots_tunnel_operator.assess.spark.query_state import QueryState
 from ots_tunnel_operator.kube.drift import stamp, stamped
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SPARK_APPLICATION, Manifest
 from ots_tunnel_operator.manifests.files_place import files_place
-from ots_tunnel_operator.manifests.query_application import query_application
-from ots_tunnel_operator.manifests.query_document import query_config, query_config_map, query_record_map
-from ots_tunnel_operator.manifests.spark_rights import executors_account, role, role_binding, service_account
+from ots_tunnel_operator.manifests.spark.query_application import query_application
+from ots_tunnel_operator.manifests.spark.query_document import query_config, query_config_map, query_record_map
+from ots_tunnel_operator.manifests.spark.rights import executors_account, role, role_binding, service_account
 from ots_tunnel_operator.names import ROLE_STREAM
 from ots_tunnel_operator.plan.actions import Action, ApplyObject, DeleteObject, Plan, RecordStatus, Wait
 from ots_tunnel_operator.plan.snapshot import record_label

@@ -11,8 +11,8 @@ from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.completion import end_time
 from ots_tunnel_operator.assess.creation import is_recreated
 from ots_tunnel_operator.assess.lag import is_initialised, measure
-from ots_tunnel_operator.assess.snapshot import Snapshot
-from ots_tunnel_operator.assess.snapshot_state import SnapshotState
+from ots_tunnel_operator.assess.spark.snapshot import Snapshot
+from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.reset.facts import Facts, Found
 from ots_tunnel_operator.reset.record import running

@@ -22,7 +22,7 @@ from ots_tunnel.snapshot.record import CUT_OFF_SECONDS
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.draining import draining
-from ots_tunnel_operator.assess.snapshot import COMPLETED, LONGEST_WRITE_DEADLINE, SPLIT_DEADLINE
+from ots_tunnel_operator.assess.spark.snapshot import COMPLETED, LONGEST_WRITE_DEADLINE, SPLIT_DEADLINE
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SPARK_APPLICATION
 from ots_tunnel_operator.plan.actions import DeleteObject, DeleteTunnel, Plan, RecordStatus, Wait
 from ots_tunnel_operator.plan.reset_create import create_next

@@ -1,4 +1,4 @@
-"""The part of a plan that copies existing rows with Spark. Pure; the choreography is in `assess.snapshot`."""
+"""The part of a plan that copies existing rows with Spark. Pure; the choreography is in `assess.spark.snapshot`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ots_tunnel.snapshot.record import PROGRESS_LABEL
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.assess.adoption import is_to_copy_again
-from ots_tunnel_operator.assess.snapshot import COMPLETED, Snapshot
-from ots_tunnel_operator.assess.snapshot_state import SnapshotState
-from ots_tunnel_operator.assess.spark_state import Application
+from ots_tunnel_operator.assess.spark.application_state import Application
+from ots_tunnel_operator.assess.spark.snapshot import COMPLETED, Snapshot
+from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP
 from ots_tunnel_operator.manifests.children import is_owned
-from ots_tunnel_operator.manifests.snapshot_document import snapshot_config_map, snapshot_progress_map
-from ots_tunnel_operator.manifests.spark_application import snapshot_application
-from ots_tunnel_operator.manifests.spark_rights import executors_account, role, role_binding, service_account
+from ots_tunnel_operator.manifests.spark.rights import executors_account, role, role_binding, service_account
+from ots_tunnel_operator.manifests.spark.snapshot_application import snapshot_application
+from ots_tunnel_operator.manifests.spark.snapshot_document import snapshot_config_map, snapshot_progress_map
 from ots_tunnel_operator.plan.actions import (
     Action,
     ApplyObject,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ots_tunnel_operator.assess.assessment import Assessment
-from ots_tunnel_operator.assess.spark_state import Application, AppState
+from ots_tunnel_operator.assess.spark.application_state import Application, AppState
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.plan.actions import Action, ApplyObject, ApplyToExisting, ScaleDown
 from ots_tunnel_operator.world.pod import SparkPod

@@ -8,7 +8,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.creation import is_recreated
-from ots_tunnel_operator.assess.snapshot_state import SnapshotState
+from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.worker_pods.present_template import of_present_template
 from ots_tunnel_operator.manifests.worker_account import has_own_account, service_account
 from ots_tunnel_operator.manifests.worker_deployment import deployment

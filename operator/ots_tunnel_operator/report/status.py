@@ -23,11 +23,11 @@ from ots_tunnel_operator.assess.lag import (
     round_lag,
 )
 from ots_tunnel_operator.assess.observed import find_unobserved
-from ots_tunnel_operator.assess.query import Query
-from ots_tunnel_operator.assess.query_state import QueryState
 from ots_tunnel_operator.assess.scaling.busy import worker_limit
-from ots_tunnel_operator.assess.snapshot import COMPLETED
-from ots_tunnel_operator.assess.snapshot_state import SnapshotState
+from ots_tunnel_operator.assess.spark.query import Query
+from ots_tunnel_operator.assess.spark.query_state import QueryState
+from ots_tunnel_operator.assess.spark.snapshot import COMPLETED
+from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.verdict import verdict_document
 from ots_tunnel_operator.assess.worker_pods.place import recorded_place
 from ots_tunnel_operator.plan.actions import Plan

@@ -13,7 +13,7 @@ from kubernetes_validate import validate
 
 from ots_tunnel.query.document import load_query_config
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from ots_tunnel_operator.manifests.query_document import QUERY_FILE, query_config
+from ots_tunnel_operator.manifests.spark.query_document import QUERY_FILE, query_config
 from ots_tunnel_operator.plan.query import query_objects
 from ots_tunnel_operator.settings import Settings
 from tests.golden.operator.spark_schema import Readable, crd_schema, pruned

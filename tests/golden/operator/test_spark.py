@@ -18,7 +18,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.snapshot.document import load_snapshot_config
 from ots_tunnel.snapshot.record import PROGRESS_LABEL
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from ots_tunnel_operator.manifests import snapshot_document, spark_application, spark_rights
+from ots_tunnel_operator.manifests.spark import rights, snapshot_application, snapshot_document
 from tests.golden.operator.spark_schema import Readable, crd_schema, pruned
 from tests.support.operator.objects import tunnel_object
 
@@ -79,17 +79,17 @@ def parsed(**changes: Any) -> TablestoreTunnel:
 
 def supporting(obj: TablestoreTunnel) -> list[dict[str, Any]]:
     return [
-        spark_rights.service_account(obj),
-        spark_rights.executors_account(obj),
-        spark_rights.role(obj),
-        spark_rights.role_binding(obj),
+        rights.service_account(obj),
+        rights.executors_account(obj),
+        rights.role(obj),
+        rights.role_binding(obj),
         snapshot_document.snapshot_config_map(obj, label="tunnel-1"),
         snapshot_document.snapshot_progress_map(obj, label="tunnel-1"),
     ]
 
 
 def application(obj: TablestoreTunnel) -> dict[str, Any]:
-    return spark_application.snapshot_application(obj, image=IMAGE)
+    return snapshot_application.snapshot_application(obj, image=IMAGE)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -227,11 +227,11 @@ def test_executors_have_an_account_without_rights_or_token(case: str) -> None:
     obj = parsed(**CASES[case])
     spec = application(obj)["spec"]
 
-    account = spark_rights.executors_account(obj)["metadata"]["name"]
+    account = rights.executors_account(obj)["metadata"]["name"]
     assert spec["executor"]["serviceAccount"] == account
     assert spec["executor"]["template"]["spec"]["automountServiceAccountToken"] is False
     assert spec["driver"]["serviceAccount"] != account
-    assert account not in [subject["name"] for subject in spark_rights.role_binding(obj)["subjects"]]
+    assert account not in [subject["name"] for subject in rights.role_binding(obj)["subjects"]]
 
 
 def test_a_user_s_part_never_takes_the_labels_away_by_which_pods_are_found() -> None:

@@ -35,8 +35,8 @@ from ots_tunnel.snapshot.document import ProgressConfig
 from ots_tunnel.snapshot.splits import Split, SplitList, freeze
 from ots_tunnel.spark.progress import ProgressRecord
 from ots_tunnel_operator import names
-from ots_tunnel_operator.assess.snapshot import SPLIT_DEADLINE
-from ots_tunnel_operator.manifests.snapshot_document import SNAPSHOT_FILE
+from ots_tunnel_operator.assess.spark.snapshot import SPLIT_DEADLINE
+from ots_tunnel_operator.manifests.spark.snapshot_document import SNAPSHOT_FILE
 from ots_tunnel_operator.times import timestamp
 from tests.simulation.apiserver.api import Request
 from tests.simulation.apiserver.refusal import Refusal

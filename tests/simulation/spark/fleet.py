@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY
-from ots_tunnel_operator.assess.snapshot import COMPLETED
+from ots_tunnel_operator.assess.spark.snapshot import COMPLETED
 from tests.simulation.fleet.acts import Kind, happen
 from tests.simulation.fleet.fleet import Fleet
 from tests.simulation.service import COPY, SOURCE, TABLE

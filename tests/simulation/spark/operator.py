@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ots_tunnel_operator.assess.spark_state import AppState
+from ots_tunnel_operator.assess.spark.application_state import AppState
 from ots_tunnel_operator.times import timestamp
 from tests.simulation.apiserver.api import Request
 from tests.simulation.apiserver.store import Manifest

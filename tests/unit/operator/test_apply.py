@@ -15,8 +15,8 @@ from ots_tunnel_operator.kube.client import KindMissing, Kube, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SERVICE_ACCOUNT, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
-from ots_tunnel_operator.manifests.spark_application import snapshot_application
-from ots_tunnel_operator.manifests.spark_rights import service_account
+from ots_tunnel_operator.manifests.spark.rights import service_account
+from ots_tunnel_operator.manifests.spark.snapshot_application import snapshot_application
 from ots_tunnel_operator.manifests.worker_deployment import deployment
 from ots_tunnel_operator.manifests.worker_document import worker_config
 from ots_tunnel_operator.plan.actions import (

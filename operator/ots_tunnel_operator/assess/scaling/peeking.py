@@ -6,7 +6,7 @@ from ots_tunnel.model import ChannelId, Stage
 from ots_tunnel_operator.assess.completion import was_completed
 from ots_tunnel_operator.assess.lag import consumable, is_initialised
 from ots_tunnel_operator.assess.scaling.record import wanted_workers
-from ots_tunnel_operator.assess.snapshot import COMPLETED
+from ots_tunnel_operator.assess.spark.snapshot import COMPLETED
 from ots_tunnel_operator.autoscale.asleep import is_idle_for_long
 from ots_tunnel_operator.autoscale.history import History
 from ots_tunnel_operator.autoscale.peeked import Peeked

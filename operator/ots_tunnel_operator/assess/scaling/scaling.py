@@ -31,8 +31,8 @@ from ots_tunnel_operator.assess.scaling.record import (
     recorded,
     wanted_workers,
 )
-from ots_tunnel_operator.assess.snapshot import Snapshot
-from ots_tunnel_operator.assess.snapshot_state import SnapshotState
+from ots_tunnel_operator.assess.spark.snapshot import Snapshot
+from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
 from ots_tunnel_operator.autoscale.asleep import is_fresh
 from ots_tunnel_operator.autoscale.decision import Cause, Decision, decide
 from ots_tunnel_operator.autoscale.figures import Figures

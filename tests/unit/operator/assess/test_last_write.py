@@ -9,7 +9,7 @@ import pytest
 
 from ots_tunnel.snapshot.record import CUT_OFF_SECONDS, SnapshotProgress
 from ots_tunnel_operator.assess.last_write import Deadlines, find_closed_gate, last_write
-from ots_tunnel_operator.assess.spark_state import Application, AppState
+from ots_tunnel_operator.assess.spark.application_state import Application, AppState
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.pod import SparkPod
 

@@ -12,7 +12,7 @@ import pytest
 from ots_tunnel.errors import AuthFailed, ConnectError, PermissionDenied, ServerUnavailable
 from ots_tunnel.model import ChannelId, ChannelStatus, Checkpoint, Stage, StreamConfig, Token, TunnelId, TunnelType
 from ots_tunnel_operator.diagnosis import Place, service_problem
-from ots_tunnel_operator.manifests.snapshot_document import snapshot_progress_map
+from ots_tunnel_operator.manifests.spark.snapshot_document import snapshot_progress_map
 from ots_tunnel_operator.observe.access_key import read_credentials
 from ots_tunnel_operator.plan.actions import ApplyObject
 from ots_tunnel_operator.reasons import Problem, Reason

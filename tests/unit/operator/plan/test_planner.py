@@ -10,7 +10,7 @@ import pytest
 from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, Checkpoint, Stage, StreamConfig, TunnelType
 from ots_tunnel_operator.assess.creation import REPEAT_SECONDS, SKEW_SECONDS, STANDING_SECONDS
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP
-from ots_tunnel_operator.manifests.snapshot_document import snapshot_progress_map
+from ots_tunnel_operator.manifests.spark.snapshot_document import snapshot_progress_map
 from ots_tunnel_operator.plan import workers
 from ots_tunnel_operator.plan.actions import (
     ApplyObject,

@@ -11,7 +11,7 @@ import yaml
 from ots_tunnel.model import ChannelId, ChannelStatus, TunnelType
 from ots_tunnel_operator import names
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SPARK_APPLICATION
-from ots_tunnel_operator.manifests.query_application import document_hash
+from ots_tunnel_operator.manifests.spark.query_application import document_hash
 from ots_tunnel_operator.plan.actions import (
     ApplyObject,
     ApplyToExisting,

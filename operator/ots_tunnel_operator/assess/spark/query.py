@@ -32,8 +32,8 @@ from dataclasses import dataclass
 from ots_tunnel.errors import CodecError
 from ots_tunnel.query.record import QueryProgress, QueryRecord, read_query_record
 from ots_tunnel_operator import names
-from ots_tunnel_operator.assess.query_state import BY_APPLICATION, PROBLEMS, QueryState
-from ots_tunnel_operator.assess.spark_state import Application, AppState, read_application
+from ots_tunnel_operator.assess.spark.application_state import Application, AppState, read_application
+from ots_tunnel_operator.assess.spark.query_state import BY_APPLICATION, PROBLEMS, QueryState
 from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.world.world import World
 

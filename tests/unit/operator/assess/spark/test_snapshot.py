@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ots_tunnel.snapshot.record import PROGRESS_LABEL
-from ots_tunnel_operator.assess.snapshot import Snapshot, assess_snapshot
-from ots_tunnel_operator.assess.snapshot_state import SnapshotState
-from ots_tunnel_operator.assess.spark_state import AppState
+from ots_tunnel_operator.assess.spark.application_state import AppState
+from ots_tunnel_operator.assess.spark.snapshot import Snapshot, assess_snapshot
+from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.absence import Unread

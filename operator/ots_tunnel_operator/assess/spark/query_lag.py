@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ots_tunnel_operator.assess.lag import Lag
-from ots_tunnel_operator.assess.query import Query
-from ots_tunnel_operator.assess.query_state import QueryState
+from ots_tunnel_operator.assess.spark.query import Query
+from ots_tunnel_operator.assess.spark.query_state import QueryState
 
 #: States in which the consume points are all that is known.
 _BY_POINTS = frozenset({QueryState.NOT_USED, QueryState.OPERATOR_MISSING, QueryState.RETRYING, QueryState.FAILED})

@@ -1,7 +1,7 @@
 """What every SparkApplication has, whatever it does: image, interpreter, restricted pods, accounts. Pure.
 
 The manifest does not need the Spark operator's webhook: it sets every default itself, and its volumes are in complete
-pod templates (docs/architecture.md 6.4). `assess.spark_state` interprets the application's status.
+pod templates (docs/architecture.md 6.4). `assess.spark.application_state` interprets the application's status.
 """
 
 from __future__ import annotations

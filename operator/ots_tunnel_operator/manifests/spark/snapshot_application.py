@@ -6,8 +6,8 @@ from typing import Final
 
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
-from ots_tunnel_operator.manifests.snapshot_document import SNAPSHOT_FILE
-from ots_tunnel_operator.manifests.spark_submission import (
+from ots_tunnel_operator.manifests.spark.snapshot_document import SNAPSHOT_FILE
+from ots_tunnel_operator.manifests.spark.submission import (
     DOCUMENT_DIRECTORY,
     REQUIRED_CONF,
     Program,

@@ -8,8 +8,8 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.api.files import FilesSink
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests.files_place import folder_of
-from ots_tunnel_operator.manifests.query_document import query_config
-from ots_tunnel_operator.manifests.spark_submission import DRIVER_CONTAINER, EXECUTOR_CONTAINER
+from ots_tunnel_operator.manifests.spark.query_document import query_config
+from ots_tunnel_operator.manifests.spark.submission import DRIVER_CONTAINER, EXECUTOR_CONTAINER
 from ots_tunnel_operator.manifests.template_depth import too_deep
 from ots_tunnel_operator.manifests.worker_mounts import Mount, mount_of
 from ots_tunnel_operator.reasons import Problem, Reason

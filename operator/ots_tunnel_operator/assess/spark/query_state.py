@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 
-from ots_tunnel_operator.assess.spark_state import AppState
+from ots_tunnel_operator.assess.spark.application_state import AppState
 from ots_tunnel_operator.reasons import Reason
 
 

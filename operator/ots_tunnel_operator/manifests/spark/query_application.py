@@ -8,8 +8,8 @@ from ots_tunnel.query.document import QueryConfig
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.overlay import overlay
-from ots_tunnel_operator.manifests.query_document import CHECKPOINT_DIRECTORY, QUERY_FILE, query_hash
-from ots_tunnel_operator.manifests.spark_submission import (
+from ots_tunnel_operator.manifests.spark.query_document import CHECKPOINT_DIRECTORY, QUERY_FILE, query_hash
+from ots_tunnel_operator.manifests.spark.submission import (
     DOCUMENT_DIRECTORY,
     REQUIRED_CONF,
     Program,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ots_tunnel.query.record import QueryProgress
-from ots_tunnel_operator.assess.query_state import BY_APPLICATION, QueryState
-from ots_tunnel_operator.assess.spark_state import AppState
+from ots_tunnel_operator.assess.spark.application_state import AppState
+from ots_tunnel_operator.assess.spark.query_state import BY_APPLICATION, QueryState
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.world.pod import SparkPod
 from tests.support.operator.query_worlds import (

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel_operator.assess.spark_state import MAX_CAUSE, Application, AppState, read_application, shorten
+from ots_tunnel_operator.assess.spark.application_state import (
+    MAX_CAUSE,
+    Application,
+    AppState,
+    read_application,
+    shorten,
+)
 
 
 def test_an_application_is_read_from_its_status() -> None:

@@ -54,8 +54,8 @@ from ots_tunnel.snapshot.record import SnapshotProgress, read_progress
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.assess.last_write import Deadlines, find_closed_gate
-from ots_tunnel_operator.assess.snapshot_state import PROBLEMS, WHILE_COPYING, SnapshotState
-from ots_tunnel_operator.assess.spark_state import Application, AppState, read_application
+from ots_tunnel_operator.assess.spark.application_state import Application, AppState, read_application
+from ots_tunnel_operator.assess.spark.snapshot_state import PROBLEMS, WHILE_COPYING, SnapshotState
 from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world.service import Tunnel
