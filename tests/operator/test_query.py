@@ -16,6 +16,7 @@ from ots_tunnel_operator.deletion.obstacles import Draining
 from ots_tunnel_operator.deletion.policy import Policy
 from ots_tunnel_operator.deletion.remains import Remains
 from ots_tunnel_operator.kube.kinds import TUNNEL
+from ots_tunnel_operator.kube.watched import SPARK_LABEL
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.times import timestamp
 from tests.operator.scenes.pass_scene import FINALIZER, SETTINGS, PassScene
@@ -69,6 +70,16 @@ def reach(scene: PassScene, state: str) -> None:
     patch(scene, "sparkapplication", {"status": status}, "--subresource=status")
 
 
+def start_driver(scene: PassScene) -> None:
+    """Do as the Spark operator does; without a node the pod stays as it is."""
+    labels = {SPARK_LABEL: QUERY, "spark-role": "driver"}
+    metadata = {"name": f"{QUERY}-driver", "namespace": scene.namespace, "labels": labels}
+    spec = {"containers": [{"name": "spark-kubernetes-driver", "image": "spark:test"}]}
+    scene.api.must(
+        "create", "-f", "-", document={"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    )
+
+
 def record(scene: PassScene, progress: QueryProgress) -> None:
     """Do as the driver does."""
     label = scene.status()["tunnel"]["id"]
@@ -88,6 +99,7 @@ async def test_a_query_follows_and_is_suspended_and_resumed(scene: PassScene) ->
     assert scene.status()["spark"] == {"application": QUERY, "state": "NEW"}
 
     # what runs is left alone by operators that start again
+    start_driver(scene)
     reach(scene, "RUNNING")
     record(scene, QueryProgress(batch_id=3, rows_per_second=10, lag_seconds=0, channels=1))
     before = scene.read("sparkapplication", QUERY)["metadata"]["generation"]
@@ -103,6 +115,7 @@ async def test_a_query_follows_and_is_suspended_and_resumed(scene: PassScene) ->
     await settled(scene)
     assert scene.read("sparkapplication", QUERY)["spec"]["suspend"] is True
     assert scene.condition("Suspended")[:2] == ("False", "Suspending")
+    scene.api.must("-n", scene.namespace, "delete", "pod", f"{QUERY}-driver", "--now")
     reach(scene, "SUSPENDED")
     await settled(scene)
     assert scene.condition("Suspended")[:2] == ("True", "SuspendRequested")

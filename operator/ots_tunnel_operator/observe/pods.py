@@ -92,4 +92,5 @@ def spark_pod(item: Mapping[str, Any]) -> SparkPod:
     is_executor = (metadata.get("labels") or {}).get(SPARK_ROLE) == "executor"
     message = next(filter(None, (_why_not_running(entry, ()) for entry in containers)), "")
     message = message or _why_not_running({}, status.get("conditions") or ())
-    return SparkPod(metadata["name"], status.get("phase") or "Unknown", terminated, ended, is_executor, message)
+    phase, started = status.get("phase") or "Unknown", parse_time(status.get("startTime"))
+    return SparkPod(metadata["name"], phase, terminated, ended, is_executor, message, started)

@@ -122,6 +122,8 @@ class SparkPod:
     """Whether it only carries out what a driver starts."""
     message: str = ""
     """Why it does not run, as `Pod.message`."""
+    started: float | None = None
+    """When its node took it, by the node's clock, Unix seconds; None before, or where that is not known."""
 
     @property
     def is_alive(self) -> bool:

@@ -14,15 +14,18 @@ Two parts tell of it:
     2. the application was not picked up for long, and has no pod         OPERATOR_MISSING
     3. it has ended                                                       FAILED
     4. the record has the error of a driver: no later one has followed    RETRYING, unless it is being stopped
-    5. a driver runs, and has recorded progress since its submission      FOLLOWING
-    6. otherwise the state of the application decides                     `query_state.BY_APPLICATION`
+    5. it is said to run, and has no driver                               INTERRUPTED
+    6. a driver runs, and has recorded progress since its start           FOLLOWING
+    7. otherwise the state of the application decides                     `query_state.BY_APPLICATION`
 
 A driver keeps its error in the record until the next one follows the tunnel, so that the object does not seem well
 between two attempts. What no attempt repairs ends with exit code 0: then the application is COMPLETED, and the record
 says why. Exit code 2, a document or pod that is wrong, leaves no record: the Spark operator tells the code, also while
 the application waits for its next attempt.
 
-The record's times are the driver's, and the submission's that of the Spark operator: they may differ by CLOCK_SECONDS.
+The record's times are the driver's, and the start of its pod is that of its node, so both are by one clock. Where that
+is not known the submission stands for it, by the clock of the Spark operator, which may differ by CLOCK_SECONDS. Where
+the Spark operator is gone, an application is RUNNING for good, whatever becomes of its driver.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.spark.application_state import Application, AppState, read_application
 from ots_tunnel_operator.assess.spark.query_state import BY_APPLICATION, PROBLEMS, QueryState
 from ots_tunnel_operator.reasons import Problem
+from ots_tunnel_operator.world.pod import SparkPod
 from ots_tunnel_operator.world.world import World
 
 #: Seconds by which the clocks of driver and Spark operator may differ.
@@ -113,8 +117,25 @@ def _state(world: World, app: Application | None, record: QueryRecord | None, mi
         return state
     if record.progress.error:
         return state if app.state in _STOPPED else QueryState.RETRYING
-    is_new = app.submitted is None or record.updated >= app.submitted - CLOCK_SECONDS
-    return QueryState.FOLLOWING if app.state is AppState.RUNNING and is_new else state
+    if app.state is not AppState.RUNNING:
+        return state
+    drivers = _drivers(world)
+    if not drivers:
+        return QueryState.INTERRUPTED
+    return QueryState.FOLLOWING if _is_since(drivers, app, record.updated) else state
+
+
+def _drivers(world: World) -> tuple[SparkPod, ...]:
+    """The pods of a driver that has not ended."""
+    return tuple(pod for pod in world.query_pods if pod.is_alive and not pod.terminated and not pod.is_executor)
+
+
+def _is_since(drivers: tuple[SparkPod, ...], app: Application, updated: float) -> bool:
+    """Whether a record was written by the driver that runs, and not by the one before it."""
+    starts = [pod.started for pod in drivers if pod.started is not None]
+    if starts:
+        return updated >= max(starts)
+    return app.submitted is None or updated >= app.submitted - CLOCK_SECONDS
 
 
 def _message(state: QueryState, app: Application | None, progress: QueryProgress | None) -> str:
@@ -140,4 +161,11 @@ def _message(state: QueryState, app: Application | None, progress: QueryProgress
         case QueryState.RETRYING if error:
             return f"the driver has ended: {error}"
         case _:
-            return f"the SparkApplication is {app.state}" + (f": {app.message}" if app.message else "")
+            return _standing(app)
+
+
+def _standing(app: Application) -> str:
+    """The application's state in words; said of one that runs only where no driver does."""
+    if app.state is AppState.RUNNING:
+        return "the SparkApplication is RUNNING, and has no driver"
+    return f"the SparkApplication is {app.state}" + (f": {app.message}" if app.message else "")

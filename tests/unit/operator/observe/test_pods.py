@@ -82,6 +82,13 @@ def test_a_spark_pod_has_ended_with_its_last_container(states: list[str], termin
     assert spark_pod(document) == SparkPod("driver", "Running", terminated)
 
 
+def test_a_spark_pod_has_started_when_its_node_took_it() -> None:
+    taken = {"metadata": {"name": "driver"}, "status": {"phase": "Running", "startTime": timestamp(NOW)}}
+
+    assert spark_pod(taken).started == NOW
+    assert spark_pod({"metadata": {"name": "driver"}}).started is None
+
+
 def test_a_spark_pod_says_why_it_does_not_start() -> None:
     waits = {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}
     full = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}

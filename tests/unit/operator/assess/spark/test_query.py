@@ -21,7 +21,7 @@ from tests.support.operator.query_worlds import (
     query_record,
     query_world,
 )
-from tests.support.operator.worlds import assessed, world
+from tests.support.operator.worlds import NOW, assessed, world
 
 BROKEN = replace(WELL, error="option 'tunnel': found 'flights-copy', which client x consumes")
 FINAL = replace(WELL, error="records of a logged batch are gone", is_final=True)
@@ -57,6 +57,30 @@ def test_every_state_of_an_application_has_one_of_the_query(state: AppState) -> 
 )
 def test_the_record_tells_whether_a_driver_follows(children: Children, state: QueryState) -> None:
     assert state_of(children) is state
+
+
+@pytest.mark.parametrize(
+    ("started", "state"),
+    [(NOW - 90, QueryState.STARTING), (NOW - 120, QueryState.FOLLOWING), (None, QueryState.FOLLOWING)],
+)
+def test_figures_of_the_driver_before_prove_nothing_of_the_next_one(started: float | None, state: QueryState) -> None:
+    """The former one has written 10 s before its end, and the Spark operator submits the next one 10 s later."""
+    driver = replace(DRIVER, started=started)
+
+    assert state_of(query_app("RUNNING", age=80) | query_record(age=100), query_pods=(driver,)) is state
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [(), (replace(DRIVER, phase="Failed"),), (replace(DRIVER, name="exec-1", is_executor=True),)],
+    ids=["gone", "ended", "executors alone"],
+)
+def test_an_application_that_runs_without_a_driver_follows_nothing(pods: tuple[SparkPod, ...]) -> None:
+    """Where the Spark operator is gone, its state stays as it was."""
+    found = assessed(query_world(query_pods=pods)).query
+
+    assert (found.state, found.figures) == (QueryState.INTERRUPTED, None)
+    assert found.message == "the SparkApplication is RUNNING, and has no driver"
 
 
 def test_a_damaged_record_is_none() -> None:
