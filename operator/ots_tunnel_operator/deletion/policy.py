@@ -145,17 +145,19 @@ class Policy:
 
         A Deployment that is to outlive its object (`kubectl delete --cascade=orphan`) goes on.
         """
+        if ORPHANS in remains.finalizers:
+            return
+        if remains.uses_query and (waiting := await self._end_query(remains.namespace, remains.name, remains.uid)):
+            raise Draining(waiting)
         found = await self._kube.get(DEPLOYMENT, remains.namespace, names.deployment_name(remains.name))
         is_orphaned = found is not None and not is_owned(found, remains.uid, {})
-        if is_orphaned or ORPHANS in remains.finalizers:
+        if is_orphaned:
             return
         if found is not None:
             await self._stop(remains.namespace, remains.name, found)
         alive = await self._alive(self._kube, remains.namespace, remains.name)
         if alive:
             raise Draining(f"worker {alive} is draining")
-        if remains.uses_query and (waiting := await self._end_query(remains.namespace, remains.name, remains.uid)):
-            raise Draining(waiting)
 
     async def _end_query(self, namespace: str, name: str, uid: str) -> str:
         """Delete a query's SparkApplication; what is left of it in words, empty where nothing is."""

@@ -426,6 +426,18 @@ async def test_a_query_ends_before_the_tunnel_and_the_object_go(policy: str) -> 
     assert service.deleted == ([NAME] if policy == "Delete" else [])
 
 
+async def test_a_query_ends_before_its_object_beside_a_deployment_of_somebody_else() -> None:
+    """A query has no Deployment: one of the object's name says nothing about it."""
+    kube = with_query("Retain")
+    kube.objects["Deployment", NAME] = {"metadata": {"labels": {"team": "shop"}}, "spec": {"replicas": 2}}
+
+    with pytest.raises(NotYet, match="the query's SparkApplication is being removed"):
+        await Policy(cast(Kube, kube), PATIENT).carry_out(Remains(kube.objects["TablestoreTunnel", NAME]), LoopCache())
+
+    assert ("SparkApplication", QUERY) not in kube.objects
+    assert kube.objects["Deployment", NAME]["spec"]["replicas"] == 2
+
+
 async def test_an_application_of_somebody_else_is_no_query_of_a_deleted_object() -> None:
     kube = with_query("Retain", labels={"team": "shop"})
 
