@@ -8,7 +8,8 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.api.files import FilesSink
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests.files_place import folder_of
-from ots_tunnel_operator.manifests.spark.query_document import query_config
+from ots_tunnel_operator.manifests.spark.query_application import driver_pod
+from ots_tunnel_operator.manifests.spark.query_document import CHECKPOINT_DIRECTORY, query_config
 from ots_tunnel_operator.manifests.spark.submission import DRIVER_CONTAINER, EXECUTOR_CONTAINER
 from ots_tunnel_operator.manifests.template_depth import too_deep
 from ots_tunnel_operator.manifests.worker_mounts import Mount, mount_of
@@ -43,6 +44,27 @@ def query_findings(obj: TablestoreTunnel) -> Iterator[Problem]:
     driver, executor = mounts
     if driver is not None and executor is not None and (places := _two_places(driver, executor, files)):
         yield _problem(files, f"{places}: mount the same folder of the same volume into both")
+    yield from _checkpoint_problems(obj, files)
+
+
+def _checkpoint_problems(obj: TablestoreTunnel, files: FilesSink) -> Iterator[Problem]:
+    """What the template makes of the driver's folder of checkpoints."""
+    if folder_of(files).startswith(f"{CHECKPOINT_DIRECTORY}/") or folder_of(files) == CHECKPOINT_DIRECTORY:
+        yield _problem(
+            files,
+            f"found below {CHECKPOINT_DIRECTORY}, where the driver has its checkpoints: mount the volume elsewhere",
+        )
+    checkpoint = obj.spec.spark_settings.checkpoint
+    mount = mount_of(driver_pod(obj), CHECKPOINT_DIRECTORY, DRIVER_CONTAINER)
+    found = "no volume that may be written" if mount is None else repr(mount.place_of(CHECKPOINT_DIRECTORY))
+    wanted = f"persistentVolumeClaim/{checkpoint.claim_name}:/" if checkpoint is not None else ""
+    if checkpoint is not None and found != repr(wanted):
+        yield Problem(
+            Reason.INVALID_SPEC,
+            f"spec.spark.driver.podTemplate: the folder {CHECKPOINT_DIRECTORY} of checkpoints: found {found}, allowed "
+            f"is {wanted!r}, which is mounted there by itself: take mounts of this path, and volumes of the name "
+            "'checkpoint', out of the template",
+        )
 
 
 def _mount_problem(path: str, container: str, mount: Mount | None, files: FilesSink) -> Problem | None:

@@ -57,7 +57,6 @@ def query_application(
         pull_policy: pull policy of the driver's and the executors' pods.
     """
     settings = obj.spec.spark_settings
-    driver = driver_template(obj, ROLE_STREAM, *_driver_volumes(obj), fsGroup=IMAGE_GROUP)
     executor = executor_template(obj, ROLE_STREAM, fsGroup=IMAGE_GROUP)
     program = Program(
         name=query_name(obj.name),
@@ -71,11 +70,17 @@ def query_application(
     return submission(
         obj,
         program,
-        overlay(merged(obj, ROLE_STREAM, driver, settings.driver.pod_template), hashed),
+        overlay(driver_pod(obj), hashed),
         merged(obj, ROLE_STREAM, executor, settings.executor.pod_template),
         image=image,
         pull_policy=pull_policy,
     )
+
+
+def driver_pod(obj: TablestoreTunnel) -> Manifest:
+    """Build the template of the driver's pod, with the user's part, without the hash of the document."""
+    template = driver_template(obj, ROLE_STREAM, *_driver_volumes(obj), fsGroup=IMAGE_GROUP)
+    return merged(obj, ROLE_STREAM, template, obj.spec.spark_settings.driver.pod_template)
 
 
 def document_hash(application: Manifest) -> str:

@@ -326,6 +326,52 @@ def test_columns_that_are_one_to_spark_are_told_before_anything_is_created() -> 
     assert "sink.files.columns: found 'Price' beside 'price'" in plan.problem.message
 
 
+def beside_files(*mounts: dict[str, Any], **volumes: dict[str, Any]) -> dict[str, Any]:
+    """The driver's template with more mounts and volumes."""
+    spec = DRIVER_PART["spec"]
+    (container,) = spec["containers"]
+    more = [{"name": name, **source} for name, source in volumes.items()]
+    container = container | {"volumeMounts": [*container["volumeMounts"], *mounts]}
+    return {"spec": {"containers": [container], "volumes": [*spec["volumes"], *more]}}
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        beside_files(checkpoint={"emptyDir": {}}),
+        beside_files({"name": "files", "mountPath": "/var/lib/ots"}),
+        beside_files({"name": "checkpoint", "mountPath": "/var/lib/ots", "readOnly": True}),
+        beside_files({"name": "checkpoint", "mountPath": "/var/lib/ots", "subPath": "b"}),
+    ],
+    ids=["another volume", "another mount", "read-only", "another folder"],
+)
+def test_checkpoints_stay_in_their_claim_whatever_the_template_has(template: dict[str, Any]) -> None:
+    spark = BY_QUERY["spark"] | {"driver": {"podTemplate": template}}
+    plan = planned(query_world({}, query_resource(spark=spark), query_pods=()))
+
+    assert plan.actions == ()
+    assert plan.problem is not None
+    assert plan.problem.reason is Reason.INVALID_SPEC
+    assert plan.problem.message.startswith("spec.spark.driver.podTemplate: the folder /var/lib/ots of checkpoints")
+    assert "persistentVolumeClaim/flights-checkpoint:/" in plan.problem.message
+
+
+def test_files_are_not_below_the_folder_of_checkpoints() -> None:
+    """The driver would write its log of batches into another volume than executors their files."""
+    parts = {
+        role: {"podTemplate": mounting(f"spark-kubernetes-{role}", path="/var/lib")} for role in ("driver", "executor")
+    }
+    sink = {"files": {"url": "file:///var/lib/ots/flights", "format": "Parquet"}}
+    of = query_resource(sink=sink, spark=BY_QUERY["spark"] | parts)
+    problem = planned(query_world({}, of, query_pods=())).problem
+
+    assert problem is not None
+    assert (
+        "'file:///var/lib/ots/flights': found below /var/lib/ots, where the driver has its checkpoints"
+        in problem.message
+    )
+
+
 def test_a_reset_is_refused_with_the_way_to_start_over() -> None:
     of = query_resource(suspend=True)
     annotations = {names.ANNOTATION_RESET: '{"token": "a", "form": "NewTunnel"}'}
