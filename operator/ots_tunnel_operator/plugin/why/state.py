@@ -65,6 +65,8 @@ def _headline(ott: Ott, now: float) -> str:
         paused = ott.condition("Suspended")
         if paused.is_true:
             return f"It has been paused{_since(paused, now)}: nothing is consumed, and its checkpoints are kept."
+        if ott.by_query:
+            return "It is being paused: its query of Spark is stopped, and the service frees its channels."
         return "It is being paused: its workers finish what they hold."
     if ott.condition("Completed").is_true:
         return f"It is done {_because(ott.condition('Completed'), now)}"

@@ -14,7 +14,7 @@ from ots_tunnel_operator.plugin.why.waits import waits_sentences
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.reset.request import Form, Request
 from tests.support.operator.objects import tunnel_object
-from tests.support.operator.query_worlds import BY_QUERY, query_world
+from tests.support.operator.query_worlds import BY_QUERY, query_resource, query_world
 from tests.support.operator.worlds import NOW, UID, reported
 
 
@@ -36,6 +36,16 @@ def test_no_worker_is_expected_and_nothing_is_waited_for() -> None:
 def test_pause_and_resume_speak_of_the_query() -> None:
     assert "its query of Spark is stopped" in edits.pause(followed()).words[0]
     assert "its query of Spark resumes behind its last batch" in edits.resume(followed(suspend=True)).words[0]
+
+
+def test_a_query_that_is_being_paused_has_no_workers_that_finish() -> None:
+    pausing = query_world(of=query_resource(suspend=True))
+    body = tunnel_object(**BY_QUERY, suspend=True)
+    body["metadata"] |= {"uid": UID, "generation": 3}
+
+    said = " ".join(now_sentences(Ott(body | {"status": reported(pausing)}), NOW))
+
+    assert "It is being paused: its query of Spark is stopped, and the service frees its channels." in said
 
 
 def test_a_restart_names_the_application() -> None:
