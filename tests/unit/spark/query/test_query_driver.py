@@ -77,6 +77,9 @@ def run(monkeypatch: pytest.MonkeyPatch, records: Any, *steps: object) -> tuple[
     stop = StopRequest()
     query = Query(stop, *steps)
     monkeypatch.setattr(driver, "start_query", lambda config, spark: query)
+    # the document's folders are those of a pod
+    monkeypatch.setattr(driver, "check_folders", lambda config: None)
+    monkeypatch.setattr(driver, "leave_folders", lambda config: None)
     return driver.run(CONFIG, SimpleNamespace(), records, stop), query
 
 
@@ -132,6 +135,21 @@ def test_files_of_another_query_are_refused_before_it_starts(tmp_path: Path) -> 
     [(error, is_final)] = records.ended
     assert is_final
     assert error.startswith("sink.files.url: found files of batches up to 0")
+
+
+def test_a_folder_of_files_is_given_back_by_a_query_that_does_not_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(config: QueryConfig, spark: object) -> None:
+        assert (tmp_path / "files" / "_ots-query").exists()
+        raise failure("ots_tunnel.errors.ConfigError: option 'tunnel': found")
+
+    sink = {"files": {"url": (tmp_path / "files").as_uri()}}
+    config = QueryConfig.model_validate({**QUERY, "sink": sink, "checkpointDirectory": str(tmp_path / "new")})
+    monkeypatch.setattr(driver, "start_query", refuse)
+
+    assert driver.run(config, SimpleNamespace(), Records(), StopRequest()) == 1
+    assert not (tmp_path / "files" / "_ots-query").exists()
 
 
 def test_a_query_that_nobody_asked_to_end_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:

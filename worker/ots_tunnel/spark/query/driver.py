@@ -39,7 +39,7 @@ from ots_tunnel.query.record import QueryProgress
 from ots_tunnel.spark.cluster import ConfigMaps, in_cluster
 from ots_tunnel.spark.failures import ends_query, line_of_job, one_line, told
 from ots_tunnel.spark.query.figures import progress_of
-from ots_tunnel.spark.query.folders import check_folders
+from ots_tunnel.spark.query.folders import check_folders, leave_folders
 from ots_tunnel.spark.query.recorder import Recorder
 from ots_tunnel.spark.query.start import start_query
 from ots_tunnel.spark.query.stop_request import StopRequest
@@ -98,11 +98,10 @@ def run(config: QueryConfig, spark: SparkSession, recorder: Recorder | None, sto
 
     try:
         check_folders(config)
-        query = start_query(config, spark)
         try:
-            _watch(query, recorder, stop)
+            _follow(config, spark, recorder, stop)
         finally:
-            query.stop()
+            leave_folders(config)
     except (PySparkException, Py4JError) as error:
         line = line_of_job(error)
         return _failed(told(line), recorder, is_final=ends_query(line))
@@ -117,6 +116,15 @@ def run(config: QueryConfig, spark: SparkSession, recorder: Recorder | None, sto
         return _failed("the query was stopped by something else", recorder, is_final=False)
     logger.info("the query has stopped", extra={"action": LogAction.STOPPED})
     return ASKED_TO_END
+
+
+def _follow(config: QueryConfig, spark: SparkSession, recorder: Recorder | None, stop: StopRequest) -> None:
+    """Run the query; its errors and its end are those of `_watch`."""
+    query = start_query(config, spark)
+    try:
+        _watch(query, recorder, stop)
+    finally:
+        query.stop()
 
 
 def _watch(query: Any, recorder: Recorder | None, stop: StopRequest) -> None:
