@@ -2,7 +2,8 @@
 
     python read_a_table.py https://shop.cn-hangzhou.ots.aliyuncs.com shop orders /etc/ots/keys --where "id = 'c01'"
 
-Columns come from the first rows. In a notebook the session is there already, and each step is a cell.
+Columns come from the first rows; one whose values have several types is text here. In a notebook the session is there
+already, and each step is a cell.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def main() -> None:
         .option("instance", given.instance)
         .option("table", given.table)
         .option("credentialsDirectory", given.secrets)
+        .option("onTypeConflict", "string")
     )
     if given.where:
         reader = reader.option("where", given.where)
