@@ -10,12 +10,12 @@ import pytest
 
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests import (
-    spark_rights,
     worker_account,
     worker_deployment,
     worker_document,
     worker_spread,
 )
+from ots_tunnel_operator.manifests.spark import rights as spark_rights
 from tests.chart.conftest import CHART, Helm
 from tests.support.kube.api_server import ApiServer
 from tests.support.operator.objects import tunnel_object

@@ -18,12 +18,12 @@ from ots_tunnel_operator.kube import kinds
 from ots_tunnel_operator.kube.kinds import Kind, kind_of
 from ots_tunnel_operator.manifests import (
     pod_monitor,
-    spark_rights,
     worker_account,
     worker_deployment,
     worker_document,
     worker_spread,
 )
+from ots_tunnel_operator.manifests.spark import rights as spark_rights
 from ots_tunnel_operator.plan.snapshot import snapshot_objects
 from ots_tunnel_operator.settings import Settings
 from tests.chart.conftest import Helm, Right, rights
