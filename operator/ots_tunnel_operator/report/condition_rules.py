@@ -162,14 +162,10 @@ def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> Condi
 
 
 def _following(world: World, assessment: Assessment, degraded: ConditionValue) -> ConditionValue:
-    """Ready, while a query of Spark runs as wanted."""
-    if not isinstance(world.tunnel, Tunnel):
-        return ConditionValue(None, Reason.UNKNOWN, "the tunnel could not be read")
+    """Ready, while a query of Spark runs as wanted: until it follows the tunnel, the plan waits for that."""
     if degraded.status and degraded.reason not in BESIDE_THE_FLOW:
         return ConditionValue(False, degraded.reason, degraded.message)
-    if assessment.query.figures is None:
-        return ConditionValue(False, Reason.STARTING_QUERY, assessment.query.message)
-    if count_channels(world.tunnel.description).unowned:
+    if isinstance(world.tunnel, Tunnel) and count_channels(world.tunnel.description).unowned:
         return ConditionValue(False, Reason.CHANNELS_UNOWNED, "not every channel is read by the query")
     if assessment.lag is None or assessment.lag.seconds is None:
         return ConditionValue(None, Reason.UNKNOWN, "the lag is not known yet")

@@ -10,6 +10,7 @@ import yaml
 
 from ots_tunnel.model import ChannelId, ChannelStatus, TunnelType
 from ots_tunnel_operator import names
+from ots_tunnel_operator.assess.assessment import assess
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SPARK_APPLICATION
 from ots_tunnel_operator.manifests.spark.query_application import document_hash
 from ots_tunnel_operator.plan.actions import (
@@ -19,8 +20,10 @@ from ots_tunnel_operator.plan.actions import (
     DeleteObject,
     RecordStatus,
 )
+from ots_tunnel_operator.plan.query import plan_query
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world.absence import Failure, Missing
+from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import Competitor, World
 from tests.support.operator.query_worlds import (
@@ -40,7 +43,7 @@ from tests.support.operator.query_worlds import (
     query_status,
     query_world,
 )
-from tests.support.operator.worlds import FRESH, NOW, TUNNEL_ID, channel, description, planned, reported
+from tests.support.operator.worlds import FRESH, NOW, SETTINGS, TUNNEL_ID, channel, description, planned, reported
 
 OBJECTS = [
     "ServiceAccount/flights-copy-spark",
@@ -149,6 +152,18 @@ def test_figures_of_a_driver_that_does_not_run_are_not_told() -> None:
 )
 def test_ready_needs_a_driver_that_reads_every_channel(changes: dict[str, Any], ready: tuple[str, str]) -> None:
     assert conditions(query_world(**changes))["Ready"] == ready
+
+
+def test_a_query_without_a_batch_tells_nothing_of_its_sink() -> None:
+    following = replace(WELL, batch_id=None, rows_per_second=None, lag_seconds=None)
+    found = query_world(query_app("RUNNING") | query_record(following))
+
+    assert conditions(found)["SinkReady"] == ("Unknown", "NotObserved")
+    assert reported(found)["spark"] == {
+        "application": NAME,
+        "state": "RUNNING",
+        "recordedTime": "2027-01-15T07:58:20Z",
+    }
 
 
 def test_a_client_of_somebody_else_is_told() -> None:
@@ -324,6 +339,31 @@ def test_columns_that_are_one_to_spark_are_told_before_anything_is_created() -> 
     assert plan.problem is not None
     assert plan.problem.reason is Reason.INVALID_SPEC
     assert "sink.files.columns: found 'Price' beside 'price'" in plan.problem.message
+
+
+def unrenderable(**changes: Any) -> Resource:
+    """An object that was valid when its query was applied."""
+    columns = [{"name": "price", "type": "double"}, {"name": "Price", "type": "double"}]
+    files = {"url": "file:///lake/flights", "format": "Parquet", "columns": columns}
+    return query_resource(sink={"files": files}, **changes)
+
+
+def test_a_query_that_cannot_be_rendered_is_removed_in_place_of_suspended() -> None:
+    of = unrenderable(suspend=True)
+
+    assert planned(query_world(of=of)).actions == (DeleteObject(SPARK_APPLICATION, NAME),)
+    assert planned(query_world({}, of, query_pods=())).actions == ()
+
+
+def test_a_query_that_cannot_be_rendered_is_left_as_it_is() -> None:
+    found = query_world(of=unrenderable())
+    assessment = assess(found, spark_missing_seconds=60)
+
+    plan = plan_query(found, assessment, SETTINGS, None)
+
+    assert plan.actions == ()
+    assert plan.problem is not None
+    assert "found 'Price' beside 'price'" in plan.problem.message
 
 
 def beside_files(*mounts: dict[str, Any], **volumes: dict[str, Any]) -> dict[str, Any]:
