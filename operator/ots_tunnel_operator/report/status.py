@@ -304,10 +304,9 @@ def _query(query: Query, world: World) -> Status | None:
         "application": names.query_name(world.resource.name),
         "state": query.application.state.value or "NEW",
     }
-    if (figures := query.figures) is None:
+    if (figures := query.figures) is None or query.recorded is None:
         return status
-    if query.recorded is not None:
-        status["recordedTime"] = timestamp(query.recorded)
+    status["recordedTime"] = timestamp(query.recorded)
     if figures.batch_id is not None:
         status["batchId"] = figures.batch_id
     if figures.rows_per_second is not None:
