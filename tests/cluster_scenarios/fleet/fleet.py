@@ -118,7 +118,10 @@ class Fleet:
 
 @contextmanager
 def started(cluster: Cluster, images: Images) -> Iterator[Fleet]:
-    """Start the cluster, load the source table and install the chart, as `make demo` does."""
+    """Start the cluster, load the source table and install the chart, as `make demo` does.
+
+    The Spark operator is installed as well where there is an image of Spark.
+    """
     keys = tuple(f"{key}:{secret}" for key, secret in (FORMER_KEY, LATER_KEY))
     scenario = Scenario(
         cluster=cluster.name, rows=6000, poll_seconds=3, changes_per_second=200, patience=180, further_keys=keys
@@ -133,6 +136,8 @@ def started(cluster: Cluster, images: Images) -> Iterator[Fleet]:
         path = {"instance": scenario.instance, "table": scenario.table}
         fleet.admin.post("/partitions", **path, count=scenario.partitions)
         workload.load(Progress(console=Console(file=io.StringIO())))
+        if images.spark:
+            cluster.install_spark_operator(scenario.namespace, images.spark)
         environment.install_operator(kube, scenario, images, story)
         story.note(f"cluster, emulator, table and chart are there after {time.monotonic() - begin:.0f} s")
         yield fleet
