@@ -87,6 +87,13 @@ wheels() { # EXTRA...: downloads the packages of uv.lock, for the image's Python
   rm "$list"
 }
 
+delta() { # Delta's jars into the context, where the Containerfile finds them
+  local jars
+  # in a shell of its own: the lock of the download has the number of this script's
+  jars=$(maven_jars delta "Delta's jars" "$ROOT/worker/image/delta" && printf '%s' "$JARS") || fail "no jars of Delta, see above"
+  cp "$jars"/*.jar "$CONTEXT/worker/image/delta/"
+}
+
 build() { # TARGET NAME HASH BUILD-ARGS...
   local target=$1 name=kubeone.local/$2:$3 archive_stem=$IMAGES/$2 archive=$IMAGES/$2-$3.tar start=$SECONDS old; shift 3
   say "building the image $name (log $LOGS/image-$target.log)"
@@ -149,6 +156,7 @@ fi
 if want spark; then
   if [[ ! -f $IMAGES/ots-tunnel-spark-$spark.tar ]]; then
     wheels spark
+    delta
     base "$BUILD_PACKAGES"
     build_base=$BASE
     base "$SPARK_PACKAGES" "$CACHE/programs/$operator"

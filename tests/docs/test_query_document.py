@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ots_tunnel.query.document import QueryConfig, files_folder, load_query_config
+from ots_tunnel.query.document import QueryConfig, load_query_config
+from ots_tunnel.query.files import files_folder
 from ots_tunnel.query.record import read_query_record
 from ots_tunnel_operator.manifests.spark.submission import SPARK_VERSION
 from tests.docs.pages import DOCS, page

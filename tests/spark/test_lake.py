@@ -39,7 +39,7 @@ from .conftest import CREDENTIALS, KEYS
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3600), pytest.mark.xdist_group("lake"), pytest.mark.lasts(500)]
 
 ROOT = Path(__file__).parents[2]
-BUILD = Path(__file__).parent / "delta" / "build_delta.sh"
+BUILD = Path(__file__).parent / "build_delta.sh"
 EXAMPLES = ROOT / "docs" / "examples"
 #: Exit code of the script where the machine lacks Java or the network.
 UNAVAILABLE = 1
@@ -260,6 +260,53 @@ def test_a_mirror_equals_its_table_after_kills_behind_commits(
     if growth == "add":
         added = {"price", "count", "odd `name`, (1).\\'", "gone", "${spark.app.name}"}
         assert added <= runs.dumped("rows")[0].keys()
+
+
+@pytest.mark.parametrize("mode", ["Mirror", "ChangeLog"])
+def test_a_document_makes_the_same_table_as_a_program(source: Source, runs: Runs, mode: str) -> None:
+    kind = {"Mirror": "mirror", "ChangeLog": "log"}[mode]
+    changes = Changes(23, 40, int(time.time() * 1000))
+    source.write(changes.make(100))
+    source.create_tunnel(TunnelType.Stream)
+    source.write(changes.make(50))
+    driver = runs.start("-m", "ots_tunnel.spark.query.driver", "--config", str(_document(source, runs.folder, mode)))
+    try:
+        wait_until(lambda: "batch 0 is written" in runs.output() or driver.poll() is not None, 900, explain=runs.output)
+        source.write(changes.make(50))
+        driver.send_signal(signal.SIGTERM)
+        assert driver.wait(120) == 143, runs.output()
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait(30)
+
+    # the folder is laid out as the program's, which goes on where the driver stopped
+    options = source.options if mode == "Mirror" else {**source.options, "columns": "price DOUBLE"}
+    columns = ("--columns", "price DOUBLE") if mode == "Mirror" else ()
+    assert runs.program(kind, options, "--dump", *columns) == 0, runs.output()
+    check_history(runs.dumped("history"))
+    if mode == "Mirror":
+        assert mirrored(runs.dumped("rows")) == _as_stored(source.rows())
+    else:
+        assert len(runs.dumped("rows")) == 100
+
+
+def _document(source: Source, folder: Path, mode: str) -> Path:
+    files = {"url": (folder / "table").as_uri(), "format": "Delta", "mode": mode, "compression": "zstd"}
+    document = {
+        "source": {
+            **{name: source.options[name] for name in ("endpoint", "instance", "table", "tunnel")},
+            "credentials": {"directory": source.options["credentialsDirectory"]},
+        },
+        "sink": {"files": {**files, "columns": [{"name": "price", "type": "double"}]}},
+        "checkpointDirectory": str(folder / "checkpoint"),
+        "triggerIntervalSeconds": 1,
+        "heartbeatIntervalSeconds": 5,
+        "heartbeatTimeoutSeconds": 15,
+    }
+    path = folder / "query.yaml"
+    path.write_text(json.dumps(document))
+    return path
 
 
 def test_a_change_log_has_each_change_once_after_a_kill_behind_a_commit(source: Source, runs: Runs) -> None:

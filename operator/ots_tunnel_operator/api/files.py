@@ -104,22 +104,28 @@ class FilesSink(FileStore):
         json_schema_extra=rules(
             *_STORE_RULES,
             rule(
-                "self.mode == 'ChangeLog'",
-                "files.mode must be ChangeLog, because this release writes no mirror, the present rows of a table, to "
-                "files: take sink.tablestore, or read the table in a Spark job of your own",
+                "self.mode == 'ChangeLog' || self.format == 'Delta'",
+                "files.mode Mirror, the present rows of a table, is only for files.format Delta: take it, or "
+                "sink.tablestore",
                 field=".mode",
-                found="'found ' + self.mode",
+                found="'found format ' + self.format",
             ),
             rule(
-                "!has(self.columns) || self.format == 'Parquet'",
-                "files.columns is only for files.format Parquet",
+                "!has(self.columns) || self.format != 'JsonLines'",
+                "files.columns is only for files.format Parquet and Delta",
                 field=".columns",
                 found="'found format ' + self.format",
             ),
             rule(
-                "!has(self.unknownColumns) || has(self.columns)",
-                "files.unknownColumns is only for files with files.columns: leave it out",
+                "!has(self.unknownColumns) || has(self.columns) || self.mode == 'Mirror'",
+                "files.unknownColumns is only for files with files.columns, and for files.mode Mirror: leave it out",
                 field=".unknownColumns",
+            ),
+            rule(
+                "!has(self.unknownColumns) || self.unknownColumns != 'Add' || self.format == 'Delta'",
+                "files.unknownColumns Add is only for files.format Delta, whose table can get columns",
+                field=".unknownColumns",
+                found="'found format ' + self.format",
             ),
             rule(
                 "has(self.columns) == has(oldSelf.columns)",
@@ -134,24 +140,26 @@ class FilesSink(FileStore):
     """s3://bucket/prefix, or file:///path on a volume that workers.podTemplate mounts into the container `worker`; with
     engine.stream Spark, on one that spark.driver.podTemplate and spark.executor.podTemplate mount. Immutable: another
     place would get only what comes later."""
-    format: Annotated[Literal["JsonLines", "Parquet"], Field(json_schema_extra=immutable("sink.files.format"))] = (
-        "JsonLines"
-    )
-    """JsonLines: one JSON object per record. Parquet: the same records with one schema for every table. Immutable."""
+    format: Annotated[
+        Literal["JsonLines", "Parquet", "Delta"], Field(json_schema_extra=immutable("sink.files.format"))
+    ] = "JsonLines"
+    """JsonLines: one JSON object per record. Parquet: the same records with one schema for every table. Delta: a table
+    of Delta Lake, only with engine.stream Spark. Immutable."""
     columns: (
         Annotated[tuple[FileColumn, ...], Field(min_length=1, max_length=128, json_schema_extra=list_map("name"))]
         | None
     ) = None
-    """Attribute columns that have a column of their own, for format Parquet; absent means that all cells of a record
-    are in one column. A record with a value of another type is refused, see delivery.onPermanentError. Columns may be
+    """Attribute columns that have a column of their own, for the formats Parquet and Delta; absent means that all cells
+    of a record are in one column, and that a mirror has those that unknownColumns adds. A record with a value of
+    another type is refused, see delivery.onPermanentError; a mirror has it in the column `_others`. Columns may be
     added later, but for engine.stream Spark."""
-    unknown_columns: Literal["Map", "Error"] | None = None
-    """Treatment of attribute columns that columns does not name. Map, also where it is absent: they are in the column
-    `others`. Error: a record with one of them is refused."""
-    # both words are values, because the rule on `mode` is not asked about a word that is none
-    mode: Literal["ChangeLog", "Mirror"] = "ChangeLog"
-    """What the files hold. ChangeLog: every record, in order per key, deletions included. Mirror, the present rows of
-    the table, is refused in this release."""
+    unknown_columns: Literal["Add", "Map", "Error"] | None = None
+    """Treatment of attribute columns that columns does not name. Map: they are in the column `others`, `_others` of a
+    mirror. Error: a record with one of them is refused. Add, for Delta: the table gets a column. Absent means Add for
+    Delta, and Map otherwise."""
+    mode: Annotated[Literal["ChangeLog", "Mirror"], Field(json_schema_extra=immutable("sink.files.mode"))] = "ChangeLog"
+    """What the files hold. ChangeLog: every record, in order per key, deletions included. Mirror, only for Delta: the
+    present rows of the table, beginning with those that exist. Immutable."""
     compression: Literal["none", "gzip", "zstd"] = "none"
     """Compression of whole files (JsonLines) or of their pages (Parquet)."""
     max_file_bytes: Annotated[int, Field(ge=65_536, le=5_368_709_120, json_schema_extra={"format": "int64"})] = (
@@ -160,3 +168,8 @@ class FilesSink(FileStore):
     """Bytes of records, as received, at which a file is published."""
     max_file_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
     """Seconds after its first record at which a file is published; its records are not checkpointed before."""
+
+    @property
+    def is_delta(self) -> bool:
+        """Whether the files are a table of Delta Lake, which Spark alone writes."""
+        return self.format == "Delta"

@@ -174,17 +174,24 @@ class TunnelSpec(ApiModel):
                 found="'found ' + self.sink.files.url",
             ),
             rule(
+                f"{_BY_QUERY} || !has(self.sink.files) || self.sink.files.format != 'Delta'",
+                "files.format Delta is only for engine.stream Spark: take Parquet, or let Spark follow the tunnel",
+                field=".sink.files.format",
+                found="'found engine.stream ' + self.engine.stream",
+            ),
+            rule(
                 f"!({_BY_QUERY}) || !has(self.sink.files) || "
-                "(!has(self.sink.files.unknownColumns) || self.sink.files.unknownColumns == 'Map') && "
+                "(!has(self.sink.files.unknownColumns) || self.sink.files.unknownColumns == 'Map' || "
+                "self.sink.files.format == 'Delta') && "
                 "self.sink.files.maxFileBytes == 134217728 && self.sink.files.maxFileSeconds == 60",
-                "files.unknownColumns Error, files.maxFileBytes and files.maxFileSeconds are not for engine.stream "
-                "Spark, whose files follow from spark.triggerIntervalSeconds: leave them out",
+                "files.unknownColumns Error without files.format Delta, files.maxFileBytes and files.maxFileSeconds "
+                "are not for engine.stream Spark, whose files follow from spark.triggerIntervalSeconds: leave them out",
                 field=".sink.files",
             ),
             rule(
-                f"!({_BY_QUERY}) || !has(self.sink.files) || self.sink.files.format == 'Parquet' || "
+                f"!({_BY_QUERY}) || !has(self.sink.files) || self.sink.files.format != 'JsonLines' || "
                 "self.sink.files.compression != 'zstd'",
-                "files.compression zstd is only for files.format Parquet with engine.stream Spark",
+                "files.compression zstd is only for files.format Parquet and Delta with engine.stream Spark",
                 field=".sink.files.compression",
                 found="'found format ' + self.sink.files.format",
             ),

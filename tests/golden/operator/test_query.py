@@ -47,6 +47,18 @@ CASES: dict[str, dict[str, Any]] = {
             "conf": {"spark.driver.memoryOverhead": "2g", "spark.speculation": "true"},
         },
     },
+    "mirror": {
+        **BY_QUERY,
+        "sink": {
+            "files": {
+                "url": "file:///lake/flights",
+                "format": "Delta",
+                "mode": "Mirror",
+                "columns": [{"name": "price", "type": "double"}],
+                "unknownColumns": "Map",
+            }
+        },
+    },
 }
 
 
@@ -101,14 +113,16 @@ def test_the_driver_reads_the_document_as_it_was_meant(case: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_keys_and_checkpoints_are_the_drivers_alone(case: str) -> None:
+def test_checkpoints_are_the_drivers_alone_and_keys_where_the_service_is_called(case: str) -> None:
     spec = rendered(case)[-1]["spec"]
     volumes = {
         role: {volume["name"] for volume in spec[role]["template"]["spec"]["volumes"]}
         for role in ("driver", "executor")
     }
 
-    assert volumes == {"driver": {"config", "source-secret", "checkpoint", "files"}, "executor": {"files"}}
+    # executors read the rows with which a mirror begins
+    keys = {"source-secret"} if case == "mirror" else set()
+    assert volumes == {"driver": {"config", "source-secret", "checkpoint", "files"}, "executor": {"files"} | keys}
 
 
 @pytest.mark.parametrize("case", CASES)

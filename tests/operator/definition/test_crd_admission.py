@@ -138,14 +138,27 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         {"sink": {"files": BUCKET | {"mode": "ChangeLog"}}},
         {"sink": {"files": BUCKET | {"mode": "Mirror"}}},
         "spec.sink.files.mode",
-        "files.mode must be ChangeLog, because this release writes no mirror, the present rows of a table, to files: "
-        "take sink.tablestore, or read the table in a Spark job of your own: found Mirror",
+        "files.mode Mirror, the present rows of a table, is only for files.format Delta: take it, or sink.tablestore: "
+        "found format JsonLines",
+    ),
+    "a table of Delta by workers": (
+        BY_QUERY | {"sink": {"files": LAKE | {"format": "Delta", "mode": "Mirror"}}},
+        {"sink": {"files": BUCKET | {"format": "Delta"}}},
+        "spec.sink.files.format",
+        "files.format Delta is only for engine.stream Spark: take Parquet, or let Spark follow the tunnel: found "
+        "engine.stream Workers",
+    ),
+    "columns that are added to files": (
+        BY_QUERY | {"sink": {"files": LAKE | {"format": "Delta", "mode": "Mirror", "unknownColumns": "Add"}}},
+        {"sink": {"files": TYPED | {"unknownColumns": "Add"}}},
+        "spec.sink.files.unknownColumns",
+        "files.unknownColumns Add is only for files.format Delta, whose table can get columns: found format Parquet",
     ),
     "columns of lines": (
         {"sink": {"files": TYPED | {"unknownColumns": "Error"}}},
         {"sink": {"files": TYPED | {"format": "JsonLines"}}},
         "spec.sink.files.columns",
-        "files.columns is only for files.format Parquet: found format JsonLines",
+        "files.columns is only for files.format Parquet and Delta: found format JsonLines",
     ),
     "unknown columns without any that are known": (
         {"sink": {"files": TYPED | {"unknownColumns": "Map"}}},
@@ -471,19 +484,22 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         BY_QUERY | {"sink": {"files": LAKE | {"columns": [PRICE], "unknownColumns": "Map"}}},
         BY_QUERY | {"sink": {"files": LAKE | {"maxFileSeconds": 61}}},
         "spec.sink.files",
-        "files.unknownColumns Error, files.maxFileBytes and files.maxFileSeconds are not for engine.stream Spark",
+        "files.unknownColumns Error without files.format Delta, files.maxFileBytes and files.maxFileSeconds are not "
+        "for engine.stream Spark",
     ),
     "a query that refuses columns": (
-        BY_QUERY | {"sink": {"files": LAKE | {"columns": [PRICE]}}},
+        BY_QUERY | {"sink": {"files": LAKE | {"format": "Delta", "columns": [PRICE], "unknownColumns": "Error"}}},
         BY_QUERY | {"sink": {"files": LAKE | {"columns": [PRICE], "unknownColumns": "Error"}}},
         "spec.sink.files",
-        "files.unknownColumns Error, files.maxFileBytes and files.maxFileSeconds are not for engine.stream Spark",
+        "files.unknownColumns Error without files.format Delta, files.maxFileBytes and files.maxFileSeconds are not "
+        "for engine.stream Spark",
     ),
     "a query with JSON lines in zstd": (
         BY_QUERY | {"sink": {"files": LAKE | {"compression": "zstd"}}},
         BY_QUERY | {"sink": {"files": LAKE | {"format": "JsonLines", "compression": "zstd"}}},
         "spec.sink.files.compression",
-        "files.compression zstd is only for files.format Parquet with engine.stream Spark: found format JsonLines",
+        "files.compression zstd is only for files.format Parquet and Delta with engine.stream Spark: found format "
+        "JsonLines",
     ),
     "a query with an end": (
         BY_QUERY | {"source__tunnel__stream": {"startFrom": "Earliest"}},
@@ -650,6 +666,12 @@ IMMUTABLE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     ),
     "prefix": (FILES, {"sink__files__url": "s3://shop/other"}, "spec.sink.files.url", "sink.files.url is immutable"),
     "format": (FILES, {"sink__files__format": "Parquet"}, "spec.sink.files.format", "sink.files.format is immutable"),
+    "mode": (
+        BY_QUERY | {"sink": {"files": LAKE | {"format": "Delta", "mode": "Mirror"}}},
+        {"sink__files__mode": "ChangeLog"},
+        "spec.sink.files.mode",
+        "sink.files.mode is immutable",
+    ),
     "columns that appear": (
         {"sink": {"files": PARQUET}},
         {"sink__files__columns": [PRICE]},

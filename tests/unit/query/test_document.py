@@ -37,7 +37,19 @@ def test_a_document_is_read_as_it_was_written(tmp_path: Path) -> None:
         ({"sink": {"files": {"url": "s3://lake/t"}}}, "sink.files.url: found 's3://lake/t', allowed is file:///path"),
         (
             {"sink": {"files": {"url": "file:///lake", "columns": [{"name": "a", "type": "string"}]}}},
-            "sink.files.columns: found with format JsonLines, allowed is Parquet with it",
+            "sink.files.columns: found with format JsonLines, allowed are Parquet and Delta with it",
+        ),
+        (
+            {"sink": {"files": {"url": "file:///lake", "mode": "Mirror"}}},
+            "sink.files.mode: found Mirror with format JsonLines, allowed is Delta with it",
+        ),
+        (
+            {"sink": {"files": parquet("price") | {"unknownColumns": "Map"}}},
+            "sink.files.unknownColumns: found with format Parquet, allowed is Delta with it",
+        ),
+        (
+            {"sink": {"files": {"url": "file:///lake", "format": "Delta", "unknownColumns": "Map"}}},
+            "sink.files.unknownColumns: found without columns, allowed is with them, or with mode Mirror",
         ),
         (
             {"sink": {"files": {"url": "file:///lake", "compression": "zstd"}}},

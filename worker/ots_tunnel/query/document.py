@@ -1,4 +1,4 @@
-"""The document of a query's driver: which tunnel it follows, and into which files.
+"""The document of a query's driver: which tunnel it follows, and into which files or Delta table.
 
 Pure apart from `load_query_config`, and free of Spark, because whoever renders the document has none.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Literal, Self
-from urllib.parse import unquote, urlsplit
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
@@ -15,11 +14,10 @@ from pydantic import Field, ValidationError, model_validator
 from ots_tunnel.config import ConfigModel, InstanceConfig, describe
 from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import Name, NonEmptyPath, TableName
-from ots_tunnel.config.files import MOST_COLUMNS, OWN_COLUMNS, FileColumnConfig
 from ots_tunnel.config.problems import Contradiction
 from ots_tunnel.config.yaml_file import read_yaml
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.query.spelling import spelled
+from ots_tunnel.query.files import QueryFilesConfig
 
 #: Heartbeats that a timeout has to last for, as in the object.
 INTERVALS_OF_TIMEOUT = 3
@@ -32,38 +30,6 @@ class QuerySource(InstanceConfig):
     """Source table."""
     tunnel: Name
     """Name of a tunnel of the table, which nothing else may consume."""
-
-
-class QueryFilesConfig(ConfigModel):
-    """A folder of files of changes, which Spark writes."""
-
-    url: Annotated[str, Field(pattern=r"^file:///[^?#\s]+$"), Words("file:///path, without spaces, ? and #")]
-    """file:///path of a folder that driver and executors share."""
-    format: Literal["JsonLines", "Parquet"] = "JsonLines"
-    """JsonLines: one JSON object per record. Parquet: the same, typed."""
-    columns: Annotated[tuple[FileColumnConfig, ...], Field(min_length=1, max_length=MOST_COLUMNS)] | None = None
-    """Attribute columns that have a column of their own in Parquet; empty means that all cells of a record are in one
-    column. A record with a value of another type ends the query."""
-    compression: Literal["none", "gzip", "zstd"] = "none"
-    """Compression of whole files (JsonLines) or of their pages (Parquet). Spark has no zstd for JsonLines."""
-
-    @model_validator(mode="after")
-    def _compression_fits(self) -> Self:
-        if self.compression == "zstd" and self.format == "JsonLines":
-            raise Contradiction("compression", "found zstd with format JsonLines, allowed are none and gzip with it")
-        return self
-
-    @model_validator(mode="after")
-    def _columns_fit(self) -> Self:
-        if self.columns is not None and self.format != "Parquet":
-            raise Contradiction("columns", f"found with format {self.format}, allowed is Parquet with it")
-        taken = {spelled(name): name for name in OWN_COLUMNS}
-        for column in self.columns or ():
-            if spelled(column.name) in taken:
-                found = f"found {column.name!r} beside {taken[spelled(column.name)]!r}"
-                raise Contradiction("columns", f"{found}, allowed are names that differ in more than case")
-            taken[spelled(column.name)] = column.name
-        return self
 
 
 class QuerySink(ConfigModel):
@@ -125,11 +91,6 @@ class QueryConfig(ConfigModel):
                 f"heartbeatIntervalSeconds, {self.heartbeat_interval_seconds}",
             )
         return self
-
-
-def files_folder(files: QueryFilesConfig) -> Path:
-    """Path of the folder of files."""
-    return Path(unquote(urlsplit(files.url).path))
 
 
 def load_query_config(path: Path) -> QueryConfig:

@@ -41,6 +41,16 @@ _DEFAULT_CONF: Final = {
 }
 #: Spark settings that the query depends on; they override spec.spark.conf.
 _REQUIRED_CONF: Final = {**REQUIRED_CONF, "spark.speculation": "false"}
+#: What Delta needs besides its jars, which our image has.
+_DELTA_CONF: Final = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+#: Settings for Delta that an object may override: with Spark's own, 200 and 50 tasks, a batch of a few rows takes long.
+_DELTA_DEFAULT_CONF: Final = {
+    "spark.sql.shuffle.partitions": "16",
+    "spark.databricks.delta.snapshotPartitions": "8",
+}
 
 
 def query_application(
@@ -57,14 +67,14 @@ def query_application(
         pull_policy: pull policy of the driver's and the executors' pods.
     """
     settings = obj.spec.spark_settings
-    executor = executor_template(obj, ROLE_STREAM, fsGroup=IMAGE_GROUP)
+    executor = executor_template(obj, ROLE_STREAM, *_executor_volumes(obj), fsGroup=IMAGE_GROUP)
     program = Program(
         name=query_name(obj.name),
         role=ROLE_STREAM,
         file=QUERY_PROGRAM,
         document=QUERY_FILE,
         retries=MOST_RETRIES,
-        conf={**_DEFAULT_CONF, **settings.conf, **_REQUIRED_CONF},
+        conf=_conf(obj),
     )
     hashed = {"metadata": {"annotations": {ANNOTATION_CONFIG_HASH: query_hash(config)}}}
     return submission(
@@ -75,6 +85,14 @@ def query_application(
         image=image,
         pull_policy=pull_policy,
     )
+
+
+def _conf(obj: TablestoreTunnel) -> dict[str, str]:
+    """Spark's settings: those of the object stand above our defaults, and below what the query depends on."""
+    files, own = obj.spec.sink.files, obj.spec.spark_settings.conf
+    if files is not None and files.is_delta:
+        return {**_DEFAULT_CONF, **_DELTA_DEFAULT_CONF, **own, **_REQUIRED_CONF, **_DELTA_CONF}
+    return {**_DEFAULT_CONF, **own, **_REQUIRED_CONF}
 
 
 def driver_pod(obj: TablestoreTunnel) -> Manifest:
@@ -91,11 +109,22 @@ def document_hash(application: Manifest) -> str:
 
 
 def _driver_volumes(obj: TablestoreTunnel) -> tuple[Volume, ...]:
-    """Document, keys and checkpoints: executors neither call the service nor know how far the query is."""
-    keys, checkpoint = obj.spec.source.credentials.secret_ref, obj.spec.spark_settings.checkpoint
+    """Document, keys and checkpoints: executors do not know how far the query is."""
+    checkpoint = obj.spec.spark_settings.checkpoint
     claim = "" if checkpoint is None else checkpoint.claim_name
     return (
         Volume("config", DOCUMENT_DIRECTORY, {"configMap": {"name": query_config_name(obj.name)}}),
-        Volume("source-secret", f"{SECRETS_DIRECTORY}/source", {"secret": {"secretName": keys.name if keys else ""}}),
+        _keys(obj),
         Volume("checkpoint", CHECKPOINT_DIRECTORY, {"persistentVolumeClaim": {"claimName": claim}}, read_only=False),
     )
+
+
+def _executor_volumes(obj: TablestoreTunnel) -> tuple[Volume, ...]:
+    """Keys where executors call the service: they read the rows with which a mirror begins."""
+    files = obj.spec.sink.files
+    return (_keys(obj),) if files is not None and files.mode == "Mirror" else ()
+
+
+def _keys(obj: TablestoreTunnel) -> Volume:
+    keys = obj.spec.source.credentials.secret_ref
+    return Volume("source-secret", f"{SECRETS_DIRECTORY}/source", {"secret": {"secretName": keys.name if keys else ""}})

@@ -56,7 +56,10 @@ def query_config(obj: TablestoreTunnel, *, tunnel_id: str) -> QueryConfig:
             "files": {
                 "url": files.url,
                 "format": files.format,
+                "mode": files.mode,
                 "columns": columns,
+                # of files Spark knows no other treatment than a map
+                "unknownColumns": files.unknown_columns if files.is_delta else None,
                 "compression": files.compression,
             }
         },

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from pyspark.errors import StreamingQueryException
 
-from ots_tunnel.errors import OwnershipLost
+from ots_tunnel.errors import ConfigError, OwnershipLost, QueryRefused, TransportError, TunnelError
 from ots_tunnel.query.document import QueryConfig, dump_query_config
 from ots_tunnel.query.record import QueryProgress
 from ots_tunnel.spark.query import driver, start
@@ -150,6 +150,29 @@ def test_a_folder_of_files_is_given_back_by_a_query_that_does_not_begin(
 
     assert driver.run(config, SimpleNamespace(), Records(), StopRequest()) == 1
     assert not (tmp_path / "files" / "_ots-query").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "is_final"),
+    [
+        (QueryRefused("option 'table': found 't', which keeps 3 versions"), True),
+        (ConfigError("option 'endpoint': found 'http://a.example', no connection to it"), False),
+        (TransportError("no answer"), False),
+    ],
+)
+def test_a_delta_table_that_does_not_begin_is_told(
+    monkeypatch: pytest.MonkeyPatch, error: TunnelError, is_final: bool
+) -> None:
+    def refuse(config: QueryConfig, spark: object) -> None:
+        raise error
+
+    files = {"url": "file:///nowhere", "format": "Delta", "mode": "Mirror"}
+    config = QueryConfig.model_validate({**QUERY, "sink": {"files": files}})
+    monkeypatch.setattr(driver, "start_query", refuse)
+    records = Records()
+
+    assert driver.run(config, SimpleNamespace(), records, StopRequest()) == (0 if is_final else 1)
+    assert records.ended == [(str(error), is_final)]
 
 
 def test_a_query_that_nobody_asked_to_end_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:

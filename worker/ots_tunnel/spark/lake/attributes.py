@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ots_tunnel.errors import ConfigError
+from ots_tunnel.errors import QueryRefused
 from ots_tunnel.spark.lake.growth import TYPES
 from ots_tunnel.spark.lake.projection import kinds_in
 
@@ -24,14 +24,14 @@ def refuse(frame: Any, column: str) -> None:
     """Refuse a frame in which the map has an attribute.
 
     Raises:
-        ConfigError: names one, and its type.
+        QueryRefused: names one, and its type.
     """
     from pyspark.sql import functions as F
 
     found = frame.select(F.explode(kinds_in(F.col(column))).alias("found")).select("found.*").limit(1).collect()
     if found:
         name, kind = found[0].name, TYPES[found[0].member].upper()
-        raise ConfigError(
+        raise QueryRefused(
             f"growth: found attribute {name!r} with a value of {kind}, for which the table has no column; allowed with "
             "'refuse' are its columns; 'add' gives it one, 'map' keeps such values in a map"
         )

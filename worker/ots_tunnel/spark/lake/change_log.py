@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ots_tunnel.errors import ConfigError
+from ots_tunnel.errors import QueryRefused
 from ots_tunnel.spark.lake.attributes import refuse, seen
 from ots_tunnel.spark.lake.growth import ADD, REFUSE, check_growth, new_columns
 from ots_tunnel.spark.lake.names import lacking
@@ -74,7 +74,7 @@ class ChangeLog:
         spark = batch.sparkSession
         check_session(spark)
         if batch_id > 0 and not exists(spark, self.path):
-            raise ConfigError(
+            raise QueryRefused(
                 f"path {self.path!r}: found no Delta table, but {batch_id} batches of this query were written to one; "
                 "allowed is that table, or a new checkpoint folder, whose changes begin at the tunnel's checkpoints"
             )
@@ -88,7 +88,7 @@ class ChangeLog:
         grown = columns_in(batch.schema)
         missing = lacking(self.path, present, grown)
         if missing and self.growth != ADD:
-            raise ConfigError(_misfit(self.path, missing[0], present))
+            raise QueryRefused(_misfit(self.path, missing[0], present))
         add_columns(spark, self.path, missing)
         if _OTHERS not in batch.columns:
             return batch

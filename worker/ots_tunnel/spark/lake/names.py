@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ots_tunnel.errors import ConfigError
+from ots_tunnel.errors import QueryRefused
 from ots_tunnel.query.spelling import spelled
 
 
@@ -17,7 +17,7 @@ def check_names(key: Iterable[str], own: Iterable[str], columns: Iterable[str]) 
         columns: of the argument `columns`.
 
     Raises:
-        ConfigError: names both.
+        QueryRefused: names both.
     """
     taken = {spelled(name): name for name in own}
     given = [
@@ -26,7 +26,7 @@ def check_names(key: Iterable[str], own: Iterable[str], columns: Iterable[str]) 
     ]
     for found, name in given:
         if spelled(name) in taken:
-            raise ConfigError(
+            raise QueryRefused(
                 f"{found} {name!r}, which is one column with {taken[spelled(name)]!r} to Spark; allowed are names that "
                 "differ in more than case, also from the mirror's own"
             )
@@ -43,13 +43,13 @@ def lacking(
         present, wanted: names and types.
 
     Raises:
-        ConfigError: the table has one of them in another type, or in letters of another case.
+        QueryRefused: the table has one of them in another type, or in letters of another case.
     """
     missing = tuple(column for column in wanted if column not in present)
     known = {spelled(name): f"{name} {kind}" for name, kind in present}
     for name, kind in missing:
         if spelled(name) in known:
-            raise ConfigError(
+            raise QueryRefused(
                 f"columns: found {name} {kind}, but table {path!r} has {known[spelled(name)]}; allowed is that column, "
                 "or a new path"
             )

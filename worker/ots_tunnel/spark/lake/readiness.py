@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from ots_tunnel.client.table_calls import TableDescription
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.errors import ConfigError, TunnelError
+from ots_tunnel.errors import QueryRefused, TunnelError
 from ots_tunnel.model import ChannelStatus, Checkpoint, Stage, TunnelDescription, TunnelType
 from ots_tunnel.spark.reader.logins import credentials_of
 from ots_tunnel.spark.stream.options import StreamOptions
@@ -59,7 +59,7 @@ def wait_until_unmoved(options: StreamOptions, path: str) -> None:
     """Wait until each channel of a tunnel of changes has a token: from here on none is lost.
 
     Raises:
-        ConfigError: something of the tunnel was consumed before the table had the existing rows, so that it is missing
+        QueryRefused: something of the tunnel was consumed before the table had the existing rows, so that it is missing
             there; names the tunnel, the table, and the way out.
         TunnelError: the channels were not there in time; a second try may find them.
     """
@@ -94,7 +94,7 @@ async def _is_ready(client: TunnelClient, options: StreamOptions, path: str) -> 
     tunnel_id = tunnel.tunnel.tunnel_id
     found = [await client.get_checkpoint(tunnel_id, NO_CLIENT, one.channel_id) for one in tunnel.channels]
     if _has_moved(tunnel, found):
-        raise ConfigError(
+        raise QueryRefused(
             f"option 'tunnel': found {options.tunnel!r}, of which changes were consumed before the existing rows were "
             f"in {path!r}; allowed is a new tunnel, with a new path and checkpoint folder"
         )
@@ -114,15 +114,17 @@ def check_table(table: TableDescription, *, has_versions: bool, expires: bool) -
     """Refuse a table that a mirror cannot equal.
 
     Raises:
-        ConfigError: it keeps several versions, or has a time to live; names the setting that goes on.
+        QueryRefused: it keeps several versions, or has a time to live; names the setting that goes on.
     """
     if table.max_versions > 1 and not has_versions:
-        raise ConfigError(
+        raise QueryRefused(
             f"option 'table': found {table.name!r}, which keeps {table.max_versions} versions; a mirror has the newest "
-            "one, and not the older one that shows after the newest alone was deleted; allowed with has_versions=True"
+            "one, and not the older one that shows after the newest alone was deleted; allowed is a table that keeps "
+            "one, or has_versions=True in a program of your own"
         )
     if table.time_to_live > 0 and not expires:
-        raise ConfigError(
+        raise QueryRefused(
             f"option 'table': found {table.name!r} with a time to live of {table.time_to_live} s; no change tells of "
-            "an expired value, so that a mirror keeps it; allowed with expires=True"
+            "an expired value, so that a mirror keeps it; allowed is a table without one, or expires=True in a program "
+            "of your own"
         )

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable
 from typing import Final
 
-from ots_tunnel.errors import ConfigError
+from ots_tunnel.errors import QueryRefused
 
 _QUERY, _BATCH = "otsQuery", "otsBatch"
 #: Commits of a table that are looked at for its last batch: compaction and added columns come between.
@@ -36,10 +36,10 @@ def check_batch(last: int | None, batch_id: int, path: str) -> None:
     """Refuse a batch that is older than the table.
 
     Raises:
-        ConfigError: the checkpoint folder is an old copy.
+        QueryRefused: the checkpoint folder is an old copy.
     """
     if last is not None and last > batch_id:
-        raise ConfigError(
+        raise QueryRefused(
             f"checkpointLocation: found batch {batch_id}, but table {path!r} has batch {last} of the same query: the "
             "folder is older than the table, and Delta would leave its batches out; allowed is the folder as it was "
             "with the table, or a new one"

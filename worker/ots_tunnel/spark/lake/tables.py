@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ots_tunnel.errors import ConfigError
+from ots_tunnel.errors import ConfigError, QueryRefused
 from ots_tunnel.spark.sessions import context_of
 
 #: Settings of a session without which Delta's statements are not known.
@@ -24,12 +24,12 @@ def classic_context(spark: Any) -> Any:
     """The SparkContext of a session.
 
     Raises:
-        ConfigError: it is a session of Spark Connect.
+        QueryRefused: it is a session of Spark Connect.
     """
     context = context_of(spark)
     if context is None:
         # a batch has no query's id there, by which Delta counts it once
-        raise ConfigError(
+        raise QueryRefused(
             "the session: found one of Spark Connect, allowed is a classic one, as of spark-submit: Connect does not "
             "tell a batch which query it is of"
         )
@@ -40,11 +40,11 @@ def check_session(spark: Any) -> None:
     """Refuse a session without Delta, or of Spark Connect.
 
     Raises:
-        ConfigError: says what to set.
+        QueryRefused: says what to set.
     """
     classic_context(spark)
     if EXTENSION not in (spark.conf.get("spark.sql.extensions", "") or ""):
-        raise ConfigError(
+        raise QueryRefused(
             f"the session: found none of Delta's statements, allowed is one with Delta's jars, spark.sql.extensions="
             f"{EXTENSION} and spark.sql.catalog.spark_catalog={CATALOG}"
         )
@@ -122,7 +122,7 @@ def create(spark: Any, path: str, columns: Sequence[tuple[str, str]], properties
         properties: what tells the table from another one, beside Delta's own.
 
     Raises:
-        ConfigError: there is another table.
+        QueryRefused: there is another table.
     """
     wanted = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
     given = ", ".join(f"{text(key)} = {text(value)}" for key, value in {**_PROPERTIES, **properties}.items())
@@ -130,7 +130,7 @@ def create(spark: Any, path: str, columns: Sequence[tuple[str, str]], properties
     found = properties_of(spark, path)
     for key, value in properties.items():
         if found.get(key) != value:
-            raise ConfigError(
+            raise QueryRefused(
                 f"path {path!r}: found a Delta table with {key} {found.get(key)!r}, wanted is {value!r}; allowed is "
                 "an empty path, or the table of this source"
             )

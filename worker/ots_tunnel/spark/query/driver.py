@@ -1,10 +1,11 @@
-"""The driver program of a query: follows the changes of a table, through a tunnel, into files.
+"""The driver program of a query: follows the changes of a table, through a tunnel, into files or a Delta table.
 
     python -m ots_tunnel.spark.query.driver --config /etc/ots/query.yaml
 
 The document (`ots_tunnel.query.document`) names tunnel, files and the folder in which Spark keeps how far the query is.
-The query is the source `ots` of `stream`, and Spark's own file sink, which knows a batch that it has written: each
-change is in one committed file. Killing the program at any moment is harmless; the next one goes on in the same folder.
+The query is the source `ots` of `stream`, and Spark's own file sink, or Delta by `lake`. Both know a batch that they
+have written: each change is in one committed file, or counts once in the table. Killing the program at any moment is
+harmless; the next one goes on in the same folder.
 
 How it ends:
 
@@ -35,6 +36,7 @@ from ots_tunnel.errors import ConfigError, QueryRefused, TunnelError
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.logs import set_up_logs
 from ots_tunnel.query.document import QueryConfig, load_query_config
+from ots_tunnel.query.files import DELTA
 from ots_tunnel.query.record import QueryProgress
 from ots_tunnel.spark.cluster import ConfigMaps, in_cluster
 from ots_tunnel.spark.failures import ends_query, line_of_job, one_line, told
@@ -53,6 +55,10 @@ LOOK_SECONDS: Final = 1.0
 ASKED_TO_END: Final = 143
 
 logger = logging.getLogger(__name__)
+
+
+class _NotStarted(Exception):
+    """The query did not begin, because of an error that another attempt may not meet."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -97,17 +103,20 @@ def run(config: QueryConfig, spark: SparkSession, recorder: Recorder | None, sto
     from pyspark.errors import PySparkException
 
     try:
-        check_folders(config)
-        try:
+        if config.sink.files.format == DELTA:  # whose table knows the query by itself
             _follow(config, spark, recorder, stop)
-        finally:
-            leave_folders(config)
+        else:
+            check_folders(config)
+            try:
+                _follow(config, spark, recorder, stop)
+            finally:
+                leave_folders(config)
     except (PySparkException, Py4JError) as error:
         line = line_of_job(error)
         return _failed(told(line), recorder, is_final=ends_query(line))
     except QueryRefused as error:
         return _failed(one_line(error), recorder, is_final=True)
-    except OSError as error:  # of the folders
+    except (_NotStarted, OSError) as error:  # OSError: of the folders
         return _failed(one_line(error), recorder, is_final=False)
     except TunnelError as error:  # of the record
         logger.error("%s", one_line(error), extra={"action": LogAction.TERMINAL_ERROR})
@@ -120,7 +129,12 @@ def run(config: QueryConfig, spark: SparkSession, recorder: Recorder | None, sto
 
 def _follow(config: QueryConfig, spark: SparkSession, recorder: Recorder | None, stop: StopRequest) -> None:
     """Run the query; its errors and its end are those of `_watch`."""
-    query = start_query(config, spark)
+    try:
+        query = start_query(config, spark)
+    except QueryRefused:
+        raise
+    except TunnelError as error:
+        raise _NotStarted(str(error)) from error
     try:
         _watch(query, recorder, stop)
     finally:

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Final
 
 from ots_tunnel.errors import QueryRefused
-from ots_tunnel.query.document import QueryConfig, files_folder
+from ots_tunnel.query.document import QueryConfig
+from ots_tunnel.query.files import files_folder
 
 #: Folder of the file sink's log, below the files; folder of the logged batches, below the checkpoints.
 _SINK_LOG: Final = "_spark_metadata"

@@ -1,11 +1,13 @@
-"""Starts the query of a document: the source `ots` into Spark's file sink."""
+"""Starts the query of a document: the source `ots` into Spark's file sink, or into a Delta table."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ots_tunnel.query.document import QueryConfig, QueryFilesConfig, files_folder
+from ots_tunnel.query.document import QueryConfig
+from ots_tunnel.query.files import DELTA, QueryFilesConfig, files_folder
 from ots_tunnel.spark import register
+from ots_tunnel.spark.query.delta import start_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,9 +28,11 @@ def start_query(config: QueryConfig, spark: SparkSession) -> Any:
     """Start the query; return Spark's `StreamingQuery`.
 
     Raises:
-        PySparkException: Spark or the source refuses it.
+        PySparkException: Spark or the source refuses it. TunnelError: a Delta table, or what it is to have, does.
     """
     register(spark)
+    if config.sink.files.format == DELTA:
+        return start_delta(config, spark, source_options(config))
     changes = spark.readStream.format("ots").options(**source_options(config)).load()
     files = config.sink.files
     writer = changes.writeStream.format(_FORMATS[files.format]).options(**sink_options(config))

@@ -1,0 +1,103 @@
+"""What a document about a Delta table makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ots_tunnel.errors import QueryRefused
+from ots_tunnel.query.document import QueryConfig
+from ots_tunnel.spark.query import delta, start
+from tests.support.documents.query_document import QUERY
+
+SESSION = {"spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension"}
+
+
+class Settings(dict[str, str]):
+    """The settings of a session."""
+
+    def set(self, key: str, value: str) -> None:
+        self[key] = value
+
+
+class Spark:
+    """A classic session, which notes how a stream is started."""
+
+    def __init__(self, **settings: str) -> None:
+        self.conf = Settings(settings)
+        self.sparkContext = self
+        self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+        self.readStream = self
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("writeStream", "writer"):
+            return self
+
+        def call(*args: Any, **more: Any) -> Any:
+            self.calls.append((name, args, more))
+            return self
+
+        return call
+
+
+class Mirror:
+    """Stands for `lake.Mirror`, which needs a real session."""
+
+    made: Mirror
+
+    def __init__(self, spark: Any, source: Any, path: str, **given: Any) -> None:
+        self.source, self.path, self.given = dict(source), path, given
+        self.steps: list[Any] = []
+        Mirror.made = self
+
+    def prepare(self) -> None:
+        self.steps.append("prepared")
+
+    def start(self, checkpoint: str, **trigger: Any) -> Any:
+        self.steps.append((checkpoint, trigger))
+        return self
+
+
+def config(**files: Any) -> QueryConfig:
+    return QueryConfig.model_validate({**QUERY, "sink": {"files": {"url": "file:///lake/a%20b", **files}}})
+
+
+def started(monkeypatch: pytest.MonkeyPatch, spark: Spark, **files: Any) -> Any:
+    monkeypatch.setattr(delta, "Mirror", Mirror)
+    monkeypatch.setattr("ots_tunnel.spark.lake.tables.context_of", lambda spark: spark)
+    wanted = config(format="Delta", **files)
+    return delta.start_delta(wanted, spark, start.source_options(wanted))  # type: ignore[arg-type]  # a session played
+
+
+def test_a_mirror_has_the_existing_rows_before_it_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = [{"name": "price", "type": "double"}]
+    spark = Spark(**SESSION)
+
+    made = started(monkeypatch, spark, mode="Mirror", columns=columns, unknownColumns="Error", compression="zstd")
+
+    assert made is Mirror.made
+    assert made.path == "/lake/a b"
+    assert "columns" not in made.source
+    assert (made.given["columns"], made.given["growth"]) == ("`price` DOUBLE", "refuse")
+    assert made.given["upkeep"] is not None
+    assert made.steps == ["prepared", ("/var/lib/ots", {"processingTime": "5 seconds"})]
+    assert spark.conf["spark.sql.parquet.compression.codec"] == "zstd"
+
+
+def test_a_change_log_is_a_function_for_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    spark = Spark(**SESSION)
+
+    started(monkeypatch, spark)
+
+    calls = {name: (args, more) for name, args, more in spark.calls}
+    (log,) = calls["foreachBatch"][0]
+    assert (log.path, log.growth, log.upkeep is not None) == ("/lake/a b", "add", True)
+    assert calls["option"][0] == ("checkpointLocation", "/var/lib/ots")
+    assert calls["trigger"][1] == {"processingTime": "5 seconds"}
+    assert spark.conf["spark.sql.parquet.compression.codec"] == "uncompressed"
+
+
+def test_a_session_without_delta_is_refused_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(QueryRefused, match=r"spark\.sql\.extensions"):
+        started(monkeypatch, Spark())
