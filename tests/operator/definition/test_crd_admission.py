@@ -164,7 +164,7 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         {"sink": {"files": TYPED | {"unknownColumns": "Map"}}},
         {"sink": {"files": PARQUET | {"unknownColumns": "Map"}}},
         "spec.sink.files.unknownColumns",
-        "files.unknownColumns is only for files with files.columns: leave it out",
+        "files.unknownColumns is only for files with files.columns, and for files.mode Mirror: leave it out",
     ),
     "a column that the files have anyway": (
         {"sink": {"files": PARQUET | {"columns": [{"name": "keys", "type": "string"}]}}},
