@@ -49,8 +49,8 @@ demo: setup ## Copy a real table on a local Kubernetes, and compare both tables
 	@$(RUN) python -m tests.demo --context '$(CONTEXT)'
 
 .PHONY: demo-spark
-demo-spark: setup ## The same with the existing rows read by Spark
-	@$(RUN) python -m tests.demo --engine spark --context '$(CONTEXT)'
+demo-spark: setup ## Keep a mirror of the table in Delta by Spark, and compare it with the table
+	@$(RUN) python -m tests.demo --engine lake
 
 .PHONY: demo-down
 demo-down: setup ## Remove every trace of the demo's cluster

@@ -44,7 +44,7 @@ class Endpoints:
 
 def build_images(scenario: Scenario) -> Images:
     """Build the scenario's images, or find them in the cache."""
-    targets = ("app", "spark") if scenario.engine == "spark" else ("app",)
+    targets = ("app",) if scenario.engine == "workers" else ("app", "spark")
     lines = local_cluster.build_images(*targets)
     return Images(
         lines["APP_IMAGE"], lines["APP_ARCHIVE"], lines.get("SPARK_IMAGE", ""), lines.get("SPARK_ARCHIVE", "")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import Progress, TextColumn
 from rich.table import Table
 
 from ots_tunnel.client.table import TableClient
@@ -24,6 +24,7 @@ from tests.demo import environment, objects
 from tests.demo.emulator_admin import EmulatorAdmin, HandOverCounter
 from tests.demo.environment import Endpoints, Images
 from tests.demo.kube import DemoError, Kube, wait_until
+from tests.demo.loading import load
 from tests.demo.progress import Story
 from tests.demo.scenario import ACCESS_KEY_ID, ACCESS_KEY_SECRET, Scenario
 from tests.demo.workload import Workload
@@ -63,11 +64,7 @@ class Demo:
 
     def load(self) -> None:
         """Create the source table and load it through the vendor's SDK."""
-        scenario = self._scenario
-        self._admin.post("/partitions", instance=scenario.instance, table=scenario.table, count=scenario.partitions)
-        columns = (TextColumn("   {task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=self._story.console) as progress:
-            self.result.rows = self._workload.load(progress)
+        self.result.rows = load(self._scenario, self._admin, self._workload, self._story)
 
     def copy(self) -> None:
         """Apply the object; during the copy split a partition, scale the workers and kill one."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ots_tunnel.demo.flights import MAX_VERSIONS
+
 #: AccessKey pair of the emulator. It protects no data, but the emulator refuses a wrong pair as the service does.
 ACCESS_KEY_ID = "demo-id"
 ACCESS_KEY_SECRET = "demo-secret"
@@ -24,7 +26,8 @@ class Scenario:
     table: str = "flights"
     destination: str = "flights_copy"
     name: str = "flights"
-    engine: Literal["workers", "spark"] = "workers"
+    #: workers, or spark for the existing rows of the copy; lake: no copy, but a mirror in Delta by Spark alone.
+    engine: Literal["workers", "spark", "lake"] = "workers"
     #: Rows of the flights table to load; None means all 336,776.
     rows: int | None = None
     partitions: int = 8
@@ -41,6 +44,11 @@ class Scenario:
     further_keys: tuple[str, ...] = ()
     #: Longest time of every wait in seconds.
     patience: float = 300
+
+    @property
+    def max_versions(self) -> int:
+        """Versions that the source table keeps: a mirror in Delta equals a table that keeps one."""
+        return 1 if self.engine == "lake" else MAX_VERSIONS
 
     @property
     def endpoint(self) -> str:

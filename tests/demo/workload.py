@@ -38,7 +38,7 @@ class Workload:
             for table in (scenario.table, scenario.destination):
                 if admin.describe(table) is not None:
                     admin.delete(table)
-            admin.create(flights_schema(scenario.table))
+            admin.create(flights_schema(scenario.table, scenario.max_versions))
         finally:
             admin.close()
         rows = scenario.rows or FLIGHTS
@@ -57,7 +57,8 @@ class Workload:
             rate: changes per second; the scenario's by default.
         """
         if self._sequence is None:
-            self._sequence = changes(SEED, self._keys(), base_version_ms=self._version_ms)
+            keys, most = self._keys(), self._scenario.max_versions
+            self._sequence = changes(SEED, keys, base_version_ms=self._version_ms, max_versions=most)
         rate = float(self._scenario.changes_per_second) if rate is None else rate
         return ChangeWriter(self._target.admin(), self._scenario.table, self._sequence, rate=rate)
 

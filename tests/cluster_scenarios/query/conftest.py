@@ -11,8 +11,8 @@ from tests.cluster import local_cluster
 from tests.cluster.local_cluster import Cluster, ClusterUnavailable
 from tests.cluster_scenarios.fleet.fleet import Fleet, started
 from tests.cluster_scenarios.fleet.report import report
-from tests.cluster_scenarios.query.lake import Lake
 from tests.demo.environment import Images
+from tests.demo.lake.volumes import Volumes
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +29,9 @@ def fleet(cluster: Cluster) -> Iterator[Fleet]:
 
 
 @pytest.fixture(scope="module")
-def lake(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+def volumes(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Volumes:
     """Return folders with their claims in the object's namespace."""
-    found = Lake(Path(tmp_path_factory.mktemp("lake")), fleet.scenario.namespace)
+    found = Volumes(Path(tmp_path_factory.mktemp("lake")), fleet.scenario.namespace)
     fleet.kube.apply(*found.manifests())
     return found
 

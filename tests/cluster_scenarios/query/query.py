@@ -9,7 +9,7 @@ from typing import Any
 from tests.cluster_scenarios.fleet.copy import condition
 from tests.cluster_scenarios.fleet.fleet import Fleet
 from tests.cluster_scenarios.fleet.named_tunnel import PAUSE, Document
-from tests.cluster_scenarios.query.query_object import APPLICATION, NAME, query_object
+from tests.demo.lake.lake_object import APPLICATION, NAME, lake_object
 from tests.support.waiting import wait_until
 
 #: Seconds for a driver and its executor to start while two cores serve everything.
@@ -17,7 +17,7 @@ START = 420
 
 
 class Query:
-    """The object of `query_object`."""
+    """The object of `lake_object` with JSON lines."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet, self._kube = fleet, fleet.kube
@@ -25,7 +25,7 @@ class Query:
 
     def apply(self) -> None:
         """Apply the object."""
-        self._kube.apply(query_object(self._fleet.scenario))
+        self._kube.apply(lake_object(self._fleet.scenario, {"compression": "gzip"}))
 
     def edit(self, **spec: Any) -> None:
         """Change fields of the spec."""

@@ -10,10 +10,11 @@ import pytest
 
 from tests.cluster_scenarios.fleet.fleet import Fleet
 from tests.cluster_scenarios.fleet.named_tunnel import PAUSE
-from tests.cluster_scenarios.query.lake import Lake
+from tests.cluster_scenarios.query.committed import Change, committed_changes
 from tests.cluster_scenarios.query.query import START, Query
-from tests.cluster_scenarios.query.query_object import TUNNEL
 from tests.cluster_scenarios.query.written_changes import first_step_back, places_of, written
+from tests.demo.lake.lake_object import FOLDER, TUNNEL
+from tests.demo.lake.volumes import Volumes
 from tests.support.waiting import wait_until
 
 pytestmark = [
@@ -28,15 +29,19 @@ pytestmark = [
 RATE = 40
 
 
-def test_each_change_is_in_the_files_once_whatever_is_killed(fleet: Fleet, lake: Lake) -> None:
+def test_each_change_is_in_the_files_once_whatever_is_killed(fleet: Fleet, volumes: Volumes) -> None:
     query, since = Query(fleet), time.time()
+
+    def stored() -> list[Change]:
+        return committed_changes(volumes.files / FOLDER)
+
     with fleet.step("the query follows the tunnel"):
         query.apply()
         query.until_ready()
     with fleet.writing(rate=RATE):
         with fleet.step("a batch is written"):
             query.until_behind(-1)
-            wait_until(lake.changes, START, "lines in committed files", pause=PAUSE)
+            wait_until(stored, START, "lines in committed files", pause=PAUSE)
         with fleet.step("a partition is split, and the driver is killed"):
             fleet.admin.post("/split", instance=fleet.scenario.instance, table=fleet.scenario.table)
             _replaced(query, "driver")
@@ -70,23 +75,23 @@ def test_each_change_is_in_the_files_once_whatever_is_killed(fleet: Fleet, lake:
         wanted = asyncio.run(written(fleet.endpoints.data, fleet.scenario, since_us=int(since * 1e6)))
         assert wanted
         wait_until(
-            lambda: len(lake.changes()) >= wanted.total(),
+            lambda: len(stored()) >= wanted.total(),
             START,
             "the last change is in a file",
             pause=PAUSE,
-            explain=lambda: f"{len(lake.changes())} of {wanted.total()} changes; {query.status().get('spark')}",
+            explain=lambda: f"{len(stored())} of {wanted.total()} changes; {query.status().get('spark')}",
         )
         query.until("its lag is 0", lambda status: status.get("lag", {}).get("seconds") == 0)
-    found = Counter(places_of(lake.changes()))
+    found = Counter(places_of(stored()))
     assert wanted - found == Counter()
     assert found - wanted == Counter()
-    assert first_step_back(lake.changes()) is None
+    assert first_step_back(stored()) is None
     with fleet.step("the object is deleted"):
         query.delete()
         assert query.application() is None
         assert query.pods("driver") == query.pods("executor") == {}
         assert TUNNEL in {tunnel["name"] for tunnel in fleet.tunnels()}  # Retain is the default
-    assert Counter(places_of(lake.changes())) == wanted
+    assert Counter(places_of(stored())) == wanted
 
 
 def _replaced(query: Query, role: str) -> None:

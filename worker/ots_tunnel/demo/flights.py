@@ -61,14 +61,14 @@ _ATTRIBUTE_FIELDS = tuple((name, kind, _FIELDS.index(name)) for name, kind in AT
 MISSING = frozenset({"", "NA"})
 
 
-def flights_schema(name: str = "flights") -> TableSchema:
+def flights_schema(name: str = "flights", max_versions: int = MAX_VERSIONS) -> TableSchema:
     """Schema of the demo's source table."""
     keys = (
         KeyColumn("carrier", KeyType.STRING),
         KeyColumn("flight", KeyType.INTEGER),
         KeyColumn("time_hour", KeyType.STRING),
     )
-    return TableSchema(name, keys, max_versions=MAX_VERSIONS)
+    return TableSchema(name, keys, max_versions=max_versions)
 
 
 def find_flights() -> Path:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.cluster_scenarios.query.lake import MOUNT
+from tests.demo.lake.volumes import CHECKPOINT, FILES, MOUNT
 from tests.demo.scenario import Scenario
 
 NAME = "flights-lake"
 APPLICATION = f"{NAME}-stream"
 DRIVER = f"{APPLICATION}-driver"
-TUNNEL = "flights-lake"
+TUNNEL = NAME
+#: Folder below the volume.
+FOLDER = "flights"
 
 
-def query_object(scenario: Scenario) -> dict[str, Any]:
-    """Return the object; its pods are small, because the machine may have only two cores."""
+def lake_object(scenario: Scenario, files: dict[str, Any], *, memory: str = "1g") -> dict[str, Any]:
+    """Return the object; its pods are small, because the machine may have only two cores.
+
+    Args:
+        scenario: names and endpoint.
+        files: fields of `sink.files` beside the url.
+        memory: Java heap of driver and executor.
+    """
     return {
         "apiVersion": "ots-tunnel.dev/v1alpha1",
         "kind": "TablestoreTunnel",
@@ -28,15 +36,15 @@ def query_object(scenario: Scenario) -> dict[str, Any]:
                 "tunnel": {"name": TUNNEL, "type": "Stream"},
             },
             "engine": {"stream": "Spark"},
-            "sink": {"files": {"url": f"file://{MOUNT}/changes", "compression": "gzip"}},
+            "sink": {"files": {"url": f"file://{MOUNT}/{FOLDER}", **files}},
             "spark": {
-                "checkpoint": {"claimName": "lake-checkpoint"},
+                "checkpoint": {"claimName": CHECKPOINT},
                 "triggerIntervalSeconds": 5,
-                "driver": {"cores": 1, "memory": "1g", "podTemplate": _with_files("spark-kubernetes-driver")},
+                "driver": {"cores": 1, "memory": memory, "podTemplate": _with_files("spark-kubernetes-driver")},
                 "executor": {
                     "instances": 1,
                     "cores": 1,
-                    "memory": "1g",
+                    "memory": memory,
                     "podTemplate": _with_files("spark-kubernetes-executor"),
                 },
                 "conf": {
@@ -50,5 +58,5 @@ def query_object(scenario: Scenario) -> dict[str, Any]:
 
 def _with_files(container: str) -> dict[str, Any]:
     mounts = [{"name": "files", "mountPath": MOUNT}]
-    volume = {"name": "files", "persistentVolumeClaim": {"claimName": "lake-files"}}
+    volume = {"name": "files", "persistentVolumeClaim": {"claimName": FILES}}
     return {"spec": {"containers": [{"name": container, "volumeMounts": mounts}], "volumes": [volume]}}

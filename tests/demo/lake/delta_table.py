@@ -1,0 +1,81 @@
+"""A mirror in Delta, read by a Spark of this process."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tests.cluster.local_cluster import ClusterUnavailable
+from tests.demo.lake.comparison import Row
+
+#: Columns that a mirror has besides attributes: values that no column tells, and the version of each value.
+OTHERS, VERSIONS = "_others", "_versions"
+_JARS = Path(__file__).parents[2] / "spark" / "build_delta.sh"
+
+
+class DeltaTable:
+    """The table of a folder; `close` ends the Spark.
+
+    Args:
+        folder: of the table.
+        key: names of the key's columns.
+
+    Raises:
+        ClusterUnavailable: the machine lacks Java, or Delta's jars cannot be fetched.
+    """
+
+    def __init__(self, folder: Path, key: Sequence[str]) -> None:
+        self._place = f"delta.`{folder}`"
+        self._key = tuple(key)
+        self._spark = _session()
+
+    def rows(self) -> Iterator[Row]:
+        """Yield key, and value and version of each attribute, in the order of the keys."""
+        ordered = self._spark.sql(f"SELECT * FROM {self._place} ORDER BY {', '.join(self._key)}")
+        for found in ordered.toLocalIterator(prefetchPartitions=True):
+            row = found.asDict(recursive=True)
+            others, versions = row.pop(OTHERS), row.pop(VERSIONS)
+            key = tuple(row.pop(name) for name in self._key)
+            values = {name: value for name, value in row.items() if value is not None}
+            values |= {name: next(one for one in value.values() if one is not None) for name, value in others.items()}
+            yield key, {name: (_plain(value), versions[name]) for name, value in values.items()}
+
+    def query(self, statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Return names and rows of a statement, in which `{table}` is the table."""
+        found = self._spark.sql(statement.format(table=self._place))
+        return found.columns, [tuple(row) for row in found.collect()]
+
+    def close(self) -> None:
+        """End the Spark."""
+        self._spark.stop()
+
+
+def _session() -> SparkSession:
+    built = subprocess.run([_JARS], capture_output=True, text=True, check=False)
+    if built.returncode:
+        raise ClusterUnavailable(built.stderr.strip().splitlines()[-1])
+    jars = ",".join(sorted(map(str, Path(built.stdout.strip()).glob("*.jar"))))
+    settings = {
+        "spark.jars": jars,
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "8",
+        "spark.databricks.delta.snapshotPartitions": "2",
+        "spark.log.level": "ERROR",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("look at a mirror")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _plain(value: Any) -> Any:
+    return bytes(value) if isinstance(value, bytearray) else value
