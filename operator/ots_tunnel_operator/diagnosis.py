@@ -21,7 +21,8 @@ from ots_tunnel.errors import (
     TransportError,
     TunnelExpired,
 )
-from ots_tunnel_operator.api.object import Source, TablestoreSink
+from ots_tunnel_operator.api.sink import TablestoreSink
+from ots_tunnel_operator.api.source import Source
 from ots_tunnel_operator.kube.client import KubeError, NameConflict
 from ots_tunnel_operator.reasons import Problem, Reason
 

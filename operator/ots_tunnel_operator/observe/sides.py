@@ -14,7 +14,8 @@ from functools import partial
 from ots_tunnel.client.table import TableDescription
 from ots_tunnel.errors import ObjectNotExist
 from ots_tunnel.model import Credentials
-from ots_tunnel_operator.api.object import Source, TablestoreSink
+from ots_tunnel_operator.api.sink import TablestoreSink
+from ots_tunnel_operator.api.source import Source
 from ots_tunnel_operator.assess.verdict import was_behind
 from ots_tunnel_operator.diagnosis import Place, instance_busy, secret_name, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance, table_schema

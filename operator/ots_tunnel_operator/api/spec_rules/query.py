@@ -1,0 +1,86 @@
+"""What a query of Spark needs that follows changes, and what it cannot do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ots_tunnel_operator.api.schema import rule
+from ots_tunnel_operator.api.sink import sink_kind
+from ots_tunnel_operator.api.spec_rules.engines import BY_QUERY
+
+QUERY_RULES: Final = (
+    rule(
+        f"!({BY_QUERY}) || has(self.source.tunnel) && self.source.tunnel.type == 'Stream'",
+        "engine.stream Spark is only for source.tunnel of type Stream: follow changes with Workers here, or "
+        "copy existing rows by an object of its own",
+        field=".engine.stream",
+        found="(has(self.source.tunnel) ? 'found type ' + self.source.tunnel.type : 'found source.stream')",
+    ),
+    rule(
+        f"!({BY_QUERY}) || has(self.sink.files)",
+        "sink.files is the only sink that engine.stream Spark writes",
+        field=".sink",
+        found=f"'found ' + {sink_kind('self.sink')}",
+    ),
+    rule(
+        f"!({BY_QUERY}) || !has(self.sink.files) || self.sink.files.url.startsWith('file:')",
+        "files.url must be file:///path with engine.stream Spark, a folder on a volume that "
+        "spark.driver.podTemplate and spark.executor.podTemplate mount",
+        field=".sink.files.url",
+        found="'found ' + self.sink.files.url",
+    ),
+    rule(
+        f"!({BY_QUERY}) || !has(self.sink.files) || "
+        "(!has(self.sink.files.unknownColumns) || self.sink.files.unknownColumns == 'Map') && "
+        "self.sink.files.maxFileBytes == 134217728 && self.sink.files.maxFileSeconds == 60",
+        "files.unknownColumns Error, files.maxFileBytes and files.maxFileSeconds are not for engine.stream "
+        "Spark, whose files follow from spark.triggerIntervalSeconds: leave them out",
+        field=".sink.files",
+    ),
+    rule(
+        f"!({BY_QUERY}) || !has(self.sink.files) || self.sink.files.format == 'Parquet' || "
+        "self.sink.files.compression != 'zstd'",
+        "files.compression zstd is only for files.format Parquet with engine.stream Spark",
+        field=".sink.files.compression",
+        found="'found format ' + self.sink.files.format",
+    ),
+    rule(
+        f"!({BY_QUERY}) || !has(self.sink.files) || !has(self.sink.files.columns) || "
+        "!has(oldSelf.sink.files) || !has(oldSelf.sink.files.columns) || "
+        "self.sink.files.columns == oldSelf.sink.files.columns",
+        "sink.files.columns cannot be changed with engine.stream Spark: create another object instead",
+        field=".sink.files.columns",
+    ),
+    rule(
+        f"!({BY_QUERY}) || !has(self.source.tunnel) || !has(self.source.tunnel.stream) || "
+        "!has(self.source.tunnel.stream.endTime)",
+        "tunnel.stream.endTime is not for engine.stream Spark, whose query has no end: leave it out",
+        field=".source.tunnel.stream.endTime",
+    ),
+    rule(
+        f"!({BY_QUERY}) || !has(self.source.rateLimit) && !has(self.delivery.rateLimit) && "
+        "!has(self.delivery.columns) && !has(self.delivery.filter) && "
+        "self.delivery.onPermanentError == 'Fail' && self.delivery.batchMaxRows == 200 && "
+        "self.delivery.batchMaxBytes == 4000000 && self.delivery.retry.backoffSeconds == 1 && "
+        "self.delivery.retry.backoffMaxSeconds == 60",
+        "delivery and source.rateLimit are not for engine.stream Spark, which delivers every change as it is: "
+        "leave them out",
+        field=".delivery",
+    ),
+    rule(
+        f"!({BY_QUERY}) || self.replicas == 1",
+        "replicas is the number of workers, and engine.stream Spark has none: leave it out; suspend stops the "
+        "query, and spark.executor.instances is its size",
+        field=".replicas",
+    ),
+    rule(
+        f"({BY_QUERY}) == (has(self.spark) && has(self.spark.checkpoint))",
+        "spark.checkpoint is needed with engine.stream Spark and only with it",
+        field=".spark.checkpoint",
+    ),
+    rule(
+        f"{BY_QUERY} || !has(self.spark) || !has(self.spark.triggerIntervalSeconds)",
+        "spark.triggerIntervalSeconds is only for engine.stream Spark",
+        field=".spark.triggerIntervalSeconds",
+    ),
+)
