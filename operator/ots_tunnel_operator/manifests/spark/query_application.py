@@ -17,12 +17,12 @@ from ots_tunnel_operator.manifests.spark.submission import (
     driver_template,
     executor_template,
     merged,
+    secret_volume,
     submission,
 )
 from ots_tunnel_operator.names import (
     ANNOTATION_CONFIG_HASH,
     ROLE_STREAM,
-    SECRETS_DIRECTORY,
     query_config_name,
     query_name,
 )
@@ -92,10 +92,10 @@ def document_hash(application: Manifest) -> str:
 
 def _driver_volumes(obj: TablestoreTunnel) -> tuple[Volume, ...]:
     """Document, keys and checkpoints: executors neither call the service nor know how far the query is."""
-    keys, checkpoint = obj.spec.source.credentials.secret_ref, obj.spec.spark_settings.checkpoint
+    checkpoint = obj.spec.spark_settings.checkpoint
     claim = "" if checkpoint is None else checkpoint.claim_name
     return (
         Volume("config", DOCUMENT_DIRECTORY, {"configMap": {"name": query_config_name(obj.name)}}),
-        Volume("source-secret", f"{SECRETS_DIRECTORY}/source", {"secret": {"secretName": keys.name if keys else ""}}),
+        secret_volume("source", obj.spec.source.credentials),
         Volume("checkpoint", CHECKPOINT_DIRECTORY, {"persistentVolumeClaim": {"claimName": claim}}, read_only=False),
     )
