@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from ots_tunnel_operator.api.schema import rule
+from pydantic.alias_generators import to_camel
+
+from ots_tunnel_operator.api.delivery import Delivery, Retry
+from ots_tunnel_operator.api.files import FilesSink
+from ots_tunnel_operator.api.schema import ApiModel, rule
 from ots_tunnel_operator.api.sink import sink_kind
 from ots_tunnel_operator.api.spec_rules.engines import BY_QUERY
+
+
+def _left_out(path: str, block: type[ApiModel], *fields: str) -> str:
+    """CEL that is true where fields have their defaults, which the API server fills in where they are left out."""
+    values = {field: block.model_fields[field].default for field in fields}
+    return " && ".join(
+        f"{path}.{to_camel(field)} == " + (f"'{value}'" if isinstance(value, str) else f"{value}")
+        for field, value in values.items()
+    )
+
 
 QUERY_RULES: Final = (
     rule(
@@ -32,7 +46,7 @@ QUERY_RULES: Final = (
     rule(
         f"!({BY_QUERY}) || !has(self.sink.files) || "
         "(!has(self.sink.files.unknownColumns) || self.sink.files.unknownColumns == 'Map') && "
-        "self.sink.files.maxFileBytes == 134217728 && self.sink.files.maxFileSeconds == 60",
+        + _left_out("self.sink.files", FilesSink, "max_file_bytes", "max_file_seconds"),
         "files.unknownColumns Error, files.maxFileBytes and files.maxFileSeconds are not for engine.stream "
         "Spark, whose files follow from spark.triggerIntervalSeconds: leave them out",
         field=".sink.files",
@@ -60,9 +74,9 @@ QUERY_RULES: Final = (
     rule(
         f"!({BY_QUERY}) || !has(self.source.rateLimit) && !has(self.delivery.rateLimit) && "
         "!has(self.delivery.columns) && !has(self.delivery.filter) && "
-        "self.delivery.onPermanentError == 'Fail' && self.delivery.batchMaxRows == 200 && "
-        "self.delivery.batchMaxBytes == 4000000 && self.delivery.retry.backoffSeconds == 1 && "
-        "self.delivery.retry.backoffMaxSeconds == 60",
+        + _left_out("self.delivery", Delivery, "on_permanent_error", "batch_max_rows", "batch_max_bytes")
+        + " && "
+        + _left_out("self.delivery.retry", Retry, "backoff_seconds", "backoff_max_seconds"),
         "delivery and source.rateLimit are not for engine.stream Spark, which delivers every change as it is: "
         "leave them out",
         field=".delivery",
