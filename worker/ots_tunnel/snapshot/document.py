@@ -44,7 +44,7 @@ class SplitsConfig(ConfigModel):
 
 
 class SnapshotConfig(ConfigModel):
-    """Document of `python -m ots_tunnel.spark.driver`."""
+    """Document of `python -m ots_tunnel.spark.snapshot.driver`."""
 
     source: SnapshotSource
     sink: SinkConfig
