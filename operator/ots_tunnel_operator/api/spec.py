@@ -17,8 +17,9 @@ from ots_tunnel_operator.api.identity import TunnelIdentity, name_of_leases
 from ots_tunnel_operator.api.monitoring import Monitoring
 from ots_tunnel_operator.api.schema import ApiModel, immutable, rules
 from ots_tunnel_operator.api.sink import Sink
-from ots_tunnel_operator.api.source import Source, TunnelKind
+from ots_tunnel_operator.api.source import Source
 from ots_tunnel_operator.api.spec_rules import SPEC_RULES
+from ots_tunnel_operator.api.tunnel import TunnelKind
 
 _ENGINE_FOUND = (
     "'it is baseData ' + oldSelf.baseData + ', stream ' + oldSelf.stream + "
