@@ -1,4 +1,5 @@
-"""Carry out planned actions in order. Apart from deletion and status writes, only this module changes anything.
+"""Carry out planned actions in order. Apart from deletion and status writes, only this module changes anything, and
+`create` and `removal`, which make its calls to the service.
 
 Each action is idempotent. A failed action ends the pass, because the next ones rely on it.
 """

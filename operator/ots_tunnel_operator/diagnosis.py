@@ -21,7 +21,9 @@ from ots_tunnel.errors import (
     TransportError,
     TunnelExpired,
 )
-from ots_tunnel_operator.api.object import Source, TablestoreSink
+from ots_tunnel_operator.api.secrets import secret_name
+from ots_tunnel_operator.api.sink import TablestoreSink
+from ots_tunnel_operator.api.source import Source
 from ots_tunnel_operator.kube.client import KubeError, NameConflict
 from ots_tunnel_operator.reasons import Problem, Reason
 
@@ -43,17 +45,14 @@ class Place:
     @classmethod
     def of_source(cls, source: Source) -> Place:
         """The instance that is read."""
-        return cls("spec.source", source.endpoint, source.instance, source.table, secret_name(source), "TunnelReady")
+        secret = secret_name(source.credentials)
+        return cls("spec.source", source.endpoint, source.instance, source.table, secret, "TunnelReady")
 
     @classmethod
     def of_sink(cls, sink: TablestoreSink) -> Place:
         """The instance that is written."""
-        return cls("spec.sink.tablestore", sink.endpoint, sink.instance, sink.table, secret_name(sink), "SinkReady")
-
-
-def secret_name(side: Source | TablestoreSink) -> str:
-    """Name of the Secret of one side; empty where the spec names none, which the API server refuses."""
-    return side.credentials.secret_ref.name if side.credentials.secret_ref else ""
+        secret = secret_name(sink.credentials)
+        return cls("spec.sink.tablestore", sink.endpoint, sink.instance, sink.table, secret, "SinkReady")
 
 
 def service_problem(error: Exception, place: Place) -> Problem:

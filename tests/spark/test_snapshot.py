@@ -18,10 +18,10 @@ from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import OwnershipLost
 from ots_tunnel.snapshot.document import SnapshotConfig
 from ots_tunnel.snapshot.record import PROGRESS_LABEL, read_progress
-from ots_tunnel.spark import driver as snapshot
-from ots_tunnel.spark import progress
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
 from ots_tunnel.spark.failures import SnapshotIncomplete, SnapshotRefused
+from ots_tunnel.spark.snapshot import driver as snapshot
+from ots_tunnel.spark.snapshot import progress
 from tests.support.kube.config_maps import ConfigMapServer
 
 from .conftest import Instance

@@ -2,6 +2,6 @@
 
 import sys
 
-from ots_tunnel.spark.driver import main
+from ots_tunnel.spark.snapshot.driver import main
 
 sys.exit(main())

@@ -1,4 +1,4 @@
-"""A limit of rows per second: reads wait, and records that were read are neither dropped nor delayed."""
+"""A limit of rows per second, of reads or of writes: the next one waits, and no record is dropped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SHORTEST_WAIT = 1e-6
 
 
 class RateLimit:
-    """Spreads reads over time by a budget of rows.
+    """Spreads reads, or the writes of a sink, over time by a budget of rows. It is described by reads.
 
     Each read is charged in advance with the rows of the last page, so that channels that wait together do not read
     together. After the read the difference to its real rows is charged.

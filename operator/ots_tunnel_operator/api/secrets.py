@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from ots_tunnel_operator.api.delivery import Delivery
 from ots_tunnel_operator.api.kafka import KafkaSink
-from ots_tunnel_operator.api.object import TunnelSpec
 from ots_tunnel_operator.api.source import CertificateKey, Credentials
+from ots_tunnel_operator.api.spec import TunnelSpec
 
 #: Keys of a Secret with an AccessKey pair.
 ACCESS_KEY = ("accessKeyId", "accessKeySecret")

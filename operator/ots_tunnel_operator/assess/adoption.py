@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from ots_tunnel.model import StreamConfig, TunnelInfo, TunnelType
 from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel_operator import names
-from ots_tunnel_operator.api.object import StreamWindow
+from ots_tunnel_operator.api.tunnel import StreamWindow
 from ots_tunnel_operator.assess.creation import creation_text, is_recreated
 from ots_tunnel_operator.assess.lag import NANOSECONDS
 from ots_tunnel_operator.assess.spark.snapshot import COMPLETED, Snapshot

@@ -33,7 +33,7 @@ from ots_tunnel_operator.kube.kinds import TUNNEL
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.report.conditions import Notice
+from ots_tunnel_operator.report.notices import Notice
 from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.status_write import StatusOutdated

@@ -10,10 +10,11 @@ from typing import Any
 from ots_tunnel.errors import ObjectNotExist, ParameterInvalid
 from ots_tunnel.model import TunnelInfo
 from ots_tunnel_operator import names
+from ots_tunnel_operator.api.secrets import secret_name
 from ots_tunnel_operator.assess.creation import is_recorded_at, is_standing, tunnel_record
 from ots_tunnel_operator.deletion.obstacles import Draining, NotYet, Obstacle
 from ots_tunnel_operator.deletion.remains import Remains
-from ots_tunnel_operator.diagnosis import Place, secret_name, service_problem
+from ots_tunnel_operator.diagnosis import Place, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
@@ -212,7 +213,7 @@ class Policy:
     async def _read_keys(self, resource: Resource, side: Side, place: Place) -> None:
         if side.credentials is not None:
             return
-        name = secret_name(resource.spec.source)
+        name = secret_name(resource.spec.source.credentials)
         found = read_credentials(await self._kube.get(SECRET, resource.namespace, name), name, place)
         if isinstance(found, Failure):
             raise Obstacle(found.problem.message)

@@ -25,7 +25,7 @@ from ots_tunnel_operator.plan.actions import Plan, RecordStatus, Wait
 from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.plan.rollout import refused
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.report.conditions import Notice, record_notices
+from ots_tunnel_operator.report.notices import Notice, record_notices
 from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.status_write import StatusOutdated, Written

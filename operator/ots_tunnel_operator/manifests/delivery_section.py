@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ots_tunnel_operator.api.object import Delivery
+from ots_tunnel_operator.api.delivery import Delivery
 from ots_tunnel_operator.api.secrets import DEAD_LETTERS
 from ots_tunnel_operator.api.selection import Columns, Filter, KeyRange
 from ots_tunnel_operator.manifests.sink_section import store_section

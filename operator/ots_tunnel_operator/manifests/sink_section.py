@@ -6,8 +6,8 @@ from typing import Any
 
 from ots_tunnel_operator.api.files import FilesSink, FileStore
 from ots_tunnel_operator.api.kafka import KafkaSink
-from ots_tunnel_operator.api.object import Sink, TablestoreSink
 from ots_tunnel_operator.api.secrets import AUTHORITIES
+from ots_tunnel_operator.api.sink import Sink, TablestoreSink
 from ots_tunnel_operator.api.webhook import HttpSink
 from ots_tunnel_operator.manifests.worker_volumes import secret_folder
 

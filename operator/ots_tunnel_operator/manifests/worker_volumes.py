@@ -6,8 +6,9 @@ from typing import Any
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.files import FileStore
-from ots_tunnel_operator.api.object import TablestoreTunnel, TunnelSpec
+from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.api.secrets import SecretUse, secret_uses
+from ots_tunnel_operator.api.spec import TunnelSpec
 from ots_tunnel_operator.kube.kinds import Manifest
 
 #: Name of the volume for files on their way to a bucket; a podTemplate may give it another source, such as a claim.

@@ -14,9 +14,11 @@ from functools import partial
 from ots_tunnel.client.table import TableDescription
 from ots_tunnel.errors import ObjectNotExist
 from ots_tunnel.model import Credentials
-from ots_tunnel_operator.api.object import Source, TablestoreSink
+from ots_tunnel_operator.api.secrets import secret_name
+from ots_tunnel_operator.api.sink import TablestoreSink
+from ots_tunnel_operator.api.source import Source
 from ots_tunnel_operator.assess.verdict import was_behind
-from ots_tunnel_operator.diagnosis import Place, instance_busy, secret_name, service_problem
+from ots_tunnel_operator.diagnosis import Place, instance_busy, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance, table_schema
 from ots_tunnel_operator.kube.cluster import Reader
 from ots_tunnel_operator.kube.kinds import SECRET
@@ -153,7 +155,7 @@ class SidesObserver:
     async def _credentials(
         self, world: World, side: Side, spec: Source | TablestoreSink, place: Place
     ) -> Credentials | Failure:
-        name = secret_name(spec)
+        name = secret_name(spec.credentials)
         namespace = world.resource.namespace
         version = await self._kube.stored_version(SECRET, namespace, name)
         if side.credentials is not None and version and side.secret == (name, version):

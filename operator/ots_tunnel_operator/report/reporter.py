@@ -20,7 +20,7 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.report.conditions import Notice, notices
+from ots_tunnel_operator.report.notices import Notice, notices
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch, merged
 from ots_tunnel_operator.report.unobserved import deleting_status, unobserved_status

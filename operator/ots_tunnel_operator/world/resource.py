@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ots_tunnel.endpoint import table_identity
-from ots_tunnel_operator.api.object import TablestoreTunnel, TunnelSpec
-from ots_tunnel_operator.api.source import StreamWindow, TunnelKind
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.api.spec import TunnelSpec
+from ots_tunnel_operator.api.tunnel import StreamWindow, TunnelKind
 from ots_tunnel_operator.reset.facts import Found
 from ots_tunnel_operator.reset.record import running
 from ots_tunnel_operator.reset.way_out import Way

@@ -192,7 +192,18 @@ def test_what_the_cluster_refuses_is_said_in_its_words(scene: VerifyScene) -> No
     assert "--profile and --from-object exclude each other" in both.output
 
 
-@pytest.mark.parametrize("asked", [("channels",), ("tunnel", "list"), ("tunnel", "describe"), ("tail",)], ids=" ".join)
+def test_an_object_names_its_table_of_leases(scene: VerifyScene) -> None:
+    side = {"endpoint": scene.emulator.endpoint, "instance": INSTANCE, "credentials": {"secretRef": {"name": "ots"}}}
+    put_into_cluster(scene, source={**side, "table": SOURCE, "stream": {"leaseTable": "their_leases"}})
+
+    shown = call("stream", "leases", "--from-object", "shop/orders-copy")
+
+    assert "their_leases" in str(shown.exception), shown.output
+
+
+@pytest.mark.parametrize(
+    "asked", [("channels",), ("tunnel", "list"), ("tunnel", "describe"), ("tail",), ("stream", "leases")], ids=" ".join
+)
 def test_names_are_needed_without_an_object(scene: VerifyScene, asked: tuple[str, ...]) -> None:
     refused = call(*asked, **variables_of(scene))
 

@@ -15,7 +15,7 @@ from ots_tunnel.snapshot.copied import Report
 from ots_tunnel.snapshot.document import SnapshotConfig
 from ots_tunnel.snapshot.splits import freeze, split_list
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
-from ots_tunnel.spark.progress import ProgressRecord
+from ots_tunnel.spark.snapshot.progress import ProgressRecord
 from tests.operator.scenes.operator_scene import KEYS, OperatorScene
 
 #: Age of the driver's end in seconds; longer than its write deadline, so that none of its writes is still under way.

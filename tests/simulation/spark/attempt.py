@@ -1,4 +1,4 @@
-"""One attempt of an application: a driver and its executors, which copy splits as `ots_tunnel.spark.driver` does.
+"""One attempt of an application: a driver and executors that copy splits as `ots_tunnel.spark.snapshot.driver` does.
 
 The record of progress is the real one; tasks are a model. A task reads the rows of its split, works for a while, and
 sends them; it may end after some of them, and the next one resumes there. What was sent takes effect within the write
@@ -33,7 +33,7 @@ from ots_tunnel.sinks.table.row_change import Omissions, changes_of
 from ots_tunnel.snapshot.copied import Report
 from ots_tunnel.snapshot.document import ProgressConfig
 from ots_tunnel.snapshot.splits import Split, SplitList, freeze
-from ots_tunnel.spark.progress import ProgressRecord
+from ots_tunnel.spark.snapshot.progress import ProgressRecord
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.spark.snapshot import SPLIT_DEADLINE
 from ots_tunnel_operator.manifests.spark.snapshot_document import SNAPSHOT_FILE

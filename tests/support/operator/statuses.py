@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import get_args
 
-from ots_tunnel_operator.api.object import (
+from ots_tunnel_operator.api.status import (
     BaseStatus,
     ChannelsStatus,
     Condition,

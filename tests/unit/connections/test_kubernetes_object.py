@@ -134,3 +134,13 @@ def test_an_object_that_reads_by_leases_has_no_tunnel_and_names_the_command_for_
 
     assert "`ots-tunnel stream leases orders orders_leases --from-object shop/orders-copy`" in str(refused.value)
     assert named.source().table == "orders"
+    assert named.lease_table == "orders_leases"
+
+
+def test_an_object_that_reads_a_tunnel_has_no_table_of_leases_and_names_the_command_for_its_channels() -> None:
+    named = NamedObject("shop/orders-copy", Cluster(OBJECT))
+
+    with pytest.raises(ConfigError, match=r"spec\.source\.stream: found none") as refused:
+        _ = named.lease_table
+
+    assert "`ots-tunnel channels --from-object shop/orders-copy`" in str(refused.value)

@@ -65,7 +65,7 @@ def test_pandas_stays_out_of_the_hot_path() -> None:
     program = (
         "import sys\n"
         "from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch\n"
-        "import ots_tunnel.client.table, ots_tunnel.sinks.table.blocking_writer, ots_tunnel.spark.copying\n"
+        "import ots_tunnel.client.table, ots_tunnel.sinks.table.blocking_writer, ots_tunnel.spark.snapshot.copying\n"
         "batch = build_batch([('r', COLUMN_TYPES['binary'], [b'x', None]), ('i', COLUMN_TYPES['bigint'], [1, 2])])\n"
         "batch.column(0).to_pylist()\n"
         "sys.exit('pandas' in sys.modules)\n"

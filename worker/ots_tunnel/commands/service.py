@@ -44,6 +44,18 @@ class Service:
             raise click.UsageError("missing TABLE and NAME, or --from-object")
         return table, tunnel
 
+    def lease_names(self, table: str | None, lease_table: str | None) -> tuple[str, str]:
+        """Table and table of leases: the given ones, or those of the object.
+
+        Raises:
+            click.UsageError: a name is missing. ConfigError: the object reads a tunnel.
+        """
+        if table is None and self.source.is_given:
+            return self.source.table, self.source.named.lease_table
+        if table is None or lease_table is None:
+            raise click.UsageError("missing TABLE and LEASE_TABLE, or --from-object")
+        return table, lease_table
+
     def table(self, table: str | None) -> str:
         """The table: the given one, or that of the object.
 

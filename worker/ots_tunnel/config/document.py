@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-
 from ots_tunnel.config.client import ClientConfig, TunnelConfig
-from ots_tunnel.config.worker_document import WorkerDocument, load_document
+from ots_tunnel.config.document_file import dump_document, load_document
+from ots_tunnel.config.worker_document import WorkerDocument
 
 
 class WorkerConfig(WorkerDocument):
@@ -28,4 +27,4 @@ def load_config(path: Path) -> WorkerConfig:
 
 def dump_config(config: WorkerDocument) -> str:
     """The document as YAML for the operator's ConfigMap; equal configurations give equal text."""
-    return yaml.safe_dump(config.model_dump(mode="json", by_alias=True, exclude_none=True), sort_keys=True)
+    return dump_document(config)

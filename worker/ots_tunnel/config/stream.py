@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 
 from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import TableName, ZonedTime
+from ots_tunnel.config.document_file import load_document
 from ots_tunnel.config.problems import Contradiction
-from ots_tunnel.config.worker_document import PaceConfig, SourceConfig, WorkerDocument, load_document
+from ots_tunnel.config.worker_document import PaceConfig, SourceConfig, WorkerDocument
 from ots_tunnel.fence import write_deadline
 
 

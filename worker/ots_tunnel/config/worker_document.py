@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Literal, Self, TypeVar
+from typing import Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from ots_tunnel.config.base import ConfigModel, InstanceConfig, Name, TableName
 from ots_tunnel.config.delivery import DeliveryConfig
-from ots_tunnel.config.problems import Contradiction, describe
+from ots_tunnel.config.problems import Contradiction
 from ots_tunnel.config.sinks import REFUSING_SINKS, SinkConfig
-from ots_tunnel.config.yaml_file import read_yaml
 from ots_tunnel.endpoint import table_identity
-from ots_tunnel.errors import ConfigError
 
 
 class SourceConfig(InstanceConfig):
@@ -89,20 +86,3 @@ class WorkerDocument(ConfigModel):
                 f"found {written.table!r}, the source itself: copying a table into itself never ends",
             )
         return self
-
-
-_Document = TypeVar("_Document", bound=WorkerDocument)
-
-
-def load_document(path: Path, model: type[_Document]) -> _Document:
-    """Read and check a document.
-
-    Raises:
-        ConfigError: the file is missing or not YAML, or fields are wrong; names each wrong field with the value found
-            and the values allowed.
-    """
-    document = read_yaml(path)
-    try:
-        return model.model_validate(document, by_alias=True, by_name=False)
-    except ValidationError as error:
-        raise ConfigError(f"{path}: {describe(error, model)}") from error

@@ -73,6 +73,21 @@ class NamedObject:
             )
         return str(source["tunnel"]["name"])
 
+    @property
+    def lease_table(self) -> str:
+        """Name of the table of leases.
+
+        Raises:
+            ConfigError: the object reads a tunnel.
+        """
+        source = self._spec["source"]
+        if "stream" not in source:
+            raise ConfigError(
+                f"{self.reference}: spec.source.stream: found none, because the object reads a tunnel; see `ots-tunnel "
+                f"channels --from-object {self.reference}`"
+            )
+        return str(source["stream"]["leaseTable"])
+
     def source(self) -> TableOrigin:
         """The source.
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from ots_tunnel.config import ConfigModel, InstanceConfig, describe
+from ots_tunnel.config import ConfigModel, InstanceConfig
 from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import Name, NonEmptyPath, TableName
+from ots_tunnel.config.document_file import dump_document, load_document
 from ots_tunnel.config.problems import Contradiction
-from ots_tunnel.config.yaml_file import read_yaml
-from ots_tunnel.errors import ConfigError
 from ots_tunnel.query.files import QueryFilesConfig
 
 #: Heartbeats that a timeout has to last for, as in the object.
@@ -97,14 +95,11 @@ def load_query_config(path: Path) -> QueryConfig:
     """Read and check the driver's document.
 
     Raises:
-        ConfigError: the file is missing or not YAML, or fields are wrong; names each of them.
+        ConfigError: see `load_document`.
     """
-    try:
-        return QueryConfig.model_validate(read_yaml(path), by_alias=True, by_name=False)
-    except ValidationError as error:
-        raise ConfigError(f"{path}: {describe(error, QueryConfig)}") from error
+    return load_document(path, QueryConfig)
 
 
 def dump_query_config(config: QueryConfig) -> str:
     """The document as YAML; equal configurations give equal text."""
-    return yaml.safe_dump(config.model_dump(mode="json", by_alias=True, exclude_none=True), sort_keys=True)
+    return dump_document(config)

@@ -8,13 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
-import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from ots_tunnel.config import ConfigModel, DeliveryConfig, InstanceConfig, SinkConfig, describe
-from ots_tunnel.config.yaml_file import read_yaml
+from ots_tunnel.config import ConfigModel, DeliveryConfig, InstanceConfig, SinkConfig
+from ots_tunnel.config.document_file import dump_document, load_document
 from ots_tunnel.endpoint import table_identity
-from ots_tunnel.errors import ConfigError
 
 
 class SnapshotSource(InstanceConfig):
@@ -46,7 +44,7 @@ class SplitsConfig(ConfigModel):
 
 
 class SnapshotConfig(ConfigModel):
-    """Document of `python -m ots_tunnel.spark.driver`."""
+    """Document of `python -m ots_tunnel.spark.snapshot.driver`."""
 
     source: SnapshotSource
     sink: SinkConfig
@@ -81,14 +79,11 @@ def load_snapshot_config(path: Path) -> SnapshotConfig:
     """Read and check the driver's document.
 
     Raises:
-        ConfigError: the file is missing or not YAML, or fields are wrong; names each of them.
+        ConfigError: see `load_document`.
     """
-    try:
-        return SnapshotConfig.model_validate(read_yaml(path), by_alias=True, by_name=False)
-    except ValidationError as error:
-        raise ConfigError(f"{path}: {describe(error, SnapshotConfig)}") from error
+    return load_document(path, SnapshotConfig)
 
 
 def dump_snapshot_config(config: SnapshotConfig) -> str:
     """The document as YAML for the operator's ConfigMap; equal configurations give equal text."""
-    return yaml.safe_dump(config.model_dump(mode="json", by_alias=True, exclude_none=True), sort_keys=True)
+    return dump_document(config)

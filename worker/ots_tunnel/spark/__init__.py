@@ -1,4 +1,4 @@
-"""Tablestore in PySpark: reads a table by splits, follows its changes, writes, and makes the snapshot of a mirror.
+"""Tablestore in PySpark: reads a table by splits, follows its changes, writes rows, and copies tables.
 
     from ots_tunnel.spark import register
 
@@ -14,8 +14,8 @@ its keys, `readers` are what Spark calls, and `occurrence` warns of absent colum
 into Arrow. In `writer`, `layout` checks a frame, `rows` makes records of it, `writers` writes them, and `dead_letters`
 stores those that are refused. `stream` follows the changes of a tunnel, and `lake` takes them into Delta tables.
 
-`driver` is the snapshot's driver program, `rounds` its jobs, `copying` their task, `requests` the rows of its requests,
-`failures` its errors; `progress`, `split_lists` and `cluster` are the progress record.
+`snapshot` is the driver program that copies existing rows, and `query` the one that follows a tunnel into files.
+`failures` has the errors of tasks, and `cluster` the ConfigMaps in which both programs keep their records.
 """
 
 from __future__ import annotations

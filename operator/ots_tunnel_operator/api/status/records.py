@@ -1,4 +1,4 @@
-"""What the operator remembers of an object from look to look: its tunnel and destination, and what befell them."""
+"""What the operator remembers of an object from look to look: its tunnel and destination, and what happened to them."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ots_tunnel_operator.api.object import TunnelSpec
+from ots_tunnel_operator.api.spec import TunnelSpec
 from ots_tunnel_operator.world.report import WorkerReport
 
 

@@ -17,12 +17,12 @@ from ots_tunnel_operator.manifests.spark.submission import (
     driver_template,
     executor_template,
     merged,
+    secret_volume,
     submission,
 )
 from ots_tunnel_operator.names import (
     ANNOTATION_CONFIG_HASH,
     ROLE_STREAM,
-    SECRETS_DIRECTORY,
     query_config_name,
     query_name,
 )
@@ -114,7 +114,7 @@ def _driver_volumes(obj: TablestoreTunnel) -> tuple[Volume, ...]:
     claim = "" if checkpoint is None else checkpoint.claim_name
     return (
         Volume("config", DOCUMENT_DIRECTORY, {"configMap": {"name": query_config_name(obj.name)}}),
-        _keys(obj),
+        secret_volume("source", obj.spec.source.credentials),
         Volume("checkpoint", CHECKPOINT_DIRECTORY, {"persistentVolumeClaim": {"claimName": claim}}, read_only=False),
     )
 
@@ -122,9 +122,5 @@ def _driver_volumes(obj: TablestoreTunnel) -> tuple[Volume, ...]:
 def _executor_volumes(obj: TablestoreTunnel) -> tuple[Volume, ...]:
     """Keys where executors call the service: they read the rows with which a mirror begins."""
     files = obj.spec.sink.files
-    return (_keys(obj),) if files is not None and files.mode == "Mirror" else ()
-
-
-def _keys(obj: TablestoreTunnel) -> Volume:
-    keys = obj.spec.source.credentials.secret_ref
-    return Volume("source-secret", f"{SECRETS_DIRECTORY}/source", {"secret": {"secretName": keys.name if keys else ""}})
+    is_mirror = files is not None and files.mode == "Mirror"
+    return (secret_volume("source", obj.spec.source.credentials),) if is_mirror else ()

@@ -15,9 +15,10 @@ from ots_tunnel_operator.manifests.spark.submission import (
     driver_template,
     executor_template,
     merged,
+    secret_volume,
     submission,
 )
-from ots_tunnel_operator.names import ROLE_SNAPSHOT, SECRETS_DIRECTORY, snapshot_config_name, snapshot_name
+from ots_tunnel_operator.names import ROLE_SNAPSHOT, snapshot_config_name, snapshot_name
 
 #: Driver program in our Spark image (worker/image/Containerfile).
 DRIVER_PROGRAM: Final = "local:///opt/ots/snapshot.py"
@@ -76,14 +77,7 @@ def snapshot_application(obj: TablestoreTunnel, *, image: str, pull_policy: str 
 
 def _secrets(obj: TablestoreTunnel) -> tuple[Volume, ...]:
     """The Secrets as files: driver and executors read the source and write the destination."""
-    secrets = {"source": obj.spec.source.credentials.secret_ref}
-    if obj.spec.sink.tablestore is not None:
-        secrets["sink"] = obj.spec.sink.tablestore.credentials.secret_ref
-    return tuple(
-        Volume(
-            f"{member}-secret",
-            f"{SECRETS_DIRECTORY}/{member}",
-            {"secret": {"secretName": reference.name if reference else ""}},
-        )
-        for member, reference in secrets.items()
-    )
+    volumes = (secret_volume("source", obj.spec.source.credentials),)
+    if obj.spec.sink.tablestore is None:
+        return volumes
+    return (*volumes, secret_volume("sink", obj.spec.sink.tablestore.credentials))

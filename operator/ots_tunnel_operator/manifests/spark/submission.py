@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.api.secrets import secret_name
+from ots_tunnel_operator.api.source import Credentials
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.children import child
 from ots_tunnel_operator.manifests.overlay import overlay
-from ots_tunnel_operator.names import labels, spark_account_name, spark_executors_name
+from ots_tunnel_operator.names import SECRETS_DIRECTORY, labels, spark_account_name, spark_executors_name
 
 #: Version of PySpark in our Spark image (uv.lock).
 SPARK_VERSION: Final = "4.2.1"
@@ -50,6 +52,12 @@ class Volume:
     path: str
     source: Mapping[str, Any]
     read_only: bool = True
+
+
+def secret_volume(member: str, credentials: Credentials) -> Volume:
+    """The Secret of a side, `source` or `sink`, as files."""
+    secret = {"secret": {"secretName": secret_name(credentials)}}
+    return Volume(f"{member}-secret", f"{SECRETS_DIRECTORY}/{member}", secret)
 
 
 @dataclass(frozen=True, slots=True)

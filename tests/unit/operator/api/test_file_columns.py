@@ -8,7 +8,7 @@ from ots_tunnel.config.files import MOST_COLUMNS, OWN_COLUMNS, FileColumnConfig,
 from ots_tunnel.sinks.files.rows.declared import PYTHON_TYPES, Declared
 from ots_tunnel.sinks.files.rows.typed_rows import ARROW_TYPES, typed_schema
 from ots_tunnel_operator.api import files
-from ots_tunnel_operator.api.object import Sink
+from ots_tunnel_operator.api.sink import Sink
 from ots_tunnel_operator.manifests.sink_section import sink_section
 
 

@@ -10,7 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from ots_tunnel.config import HttpSinkConfig, dump_config
-from ots_tunnel_operator.api.object import Condition, LagStatus, TablestoreTunnel, TunnelObjectStatus
+from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.api.status import Condition, LagStatus, TunnelObjectStatus
 from ots_tunnel_operator.assess.adoption import wanted_stream
 from ots_tunnel_operator.manifests.worker_document import worker_config
 from tests.support.operator.objects import tunnel_object

@@ -22,7 +22,7 @@ from ots_tunnel_operator.plan.actions import (
 )
 from ots_tunnel_operator.plan.reset_steps import SPARK_SECONDS
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.report.conditions import record_notices
+from ots_tunnel_operator.report.notices import record_notices
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.absence import Failure, Missing, Unread
 from ots_tunnel_operator.world.resource import Resource

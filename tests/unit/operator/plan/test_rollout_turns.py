@@ -15,7 +15,7 @@ from ots_tunnel_operator.plan.actions import Action, ApplyObject, CheckName, Pla
 from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.plan.rollout import refused
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.report.conditions import notices
+from ots_tunnel_operator.report.notices import notices
 from ots_tunnel_operator.report.status import build_status
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world.pod import Container, Origin

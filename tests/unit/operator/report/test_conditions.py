@@ -6,15 +6,8 @@ import pytest
 
 from ots_tunnel_operator.api.status import Condition
 from ots_tunnel_operator.reasons import STALLED, STOPS_WORKERS, Reason
-from ots_tunnel_operator.report.conditions import (
-    OF_AUTOSCALING,
-    TYPES,
-    ConditionValue,
-    Notice,
-    build,
-    notices,
-    record_notices,
-)
+from ots_tunnel_operator.report.conditions import OF_AUTOSCALING, TYPES, ConditionValue, build
+from ots_tunnel_operator.report.notices import Notice, notices, record_notices
 from tests.support.operator.worlds import NOW
 
 READY = {"Ready": ConditionValue(True, Reason.CONSUMING)}

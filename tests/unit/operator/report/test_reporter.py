@@ -13,7 +13,7 @@ from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.report.conditions import Notice
+from ots_tunnel_operator.report.notices import Notice
 from ots_tunnel_operator.report.reporter import DROPPED_SECONDS, EVENT_SECONDS, MAX_POSTED, Reporter, event
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.absence import Failure, Missing

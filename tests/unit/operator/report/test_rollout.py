@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.report.conditions import notices
+from ots_tunnel_operator.report.notices import notices
 from ots_tunnel_operator.world.absence import Failure, Missing
 from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import deployment, pod, recorded, report_channel, reported, resource, world

@@ -10,7 +10,7 @@ import pytest
 from ots_tunnel_operator.api.status import TunnelObjectStatus
 from ots_tunnel_operator.autoscale.history import History
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.report.conditions import Notice, notices, record_notices
+from ots_tunnel_operator.report.notices import Notice, notices, record_notices
 from ots_tunnel_operator.report.status_change import is_different, is_urgent
 from ots_tunnel_operator.report.unobserved import deleting_status, unobserved_status
 from ots_tunnel_operator.world.absence import Unread

@@ -31,10 +31,11 @@ from ots_tunnel.transport.aio import AioTransport
         "ots-tunnel stream leases orders orders_leases",
         "ots-tunnel stream leases orders orders_leases --watch 5     # until Ctrl-C",
         "ots-tunnel stream leases orders orders_leases --no-lag -o json",
+        "ots-tunnel stream leases --from-object shop/orders-lines",
     )
 )
-@click.argument("table")
-@click.argument("lease_table")
+@click.argument("table", required=False)
+@click.argument("lease_table", required=False)
 @click.option(
     "--lag/--no-lag",
     "with_lag",
@@ -45,12 +46,18 @@ from ots_tunnel.transport.aio import AioTransport
 @click.option("--watch", "seconds", type=click.FloatRange(0.1), help="Look again after so many seconds, until Ctrl-C.")
 @service_options(ids=True)
 def leases(
-    table: str, lease_table: str, with_lag: bool, seconds: float | None, service: Service, output: Output
+    table: str | None,
+    lease_table: str | None,
+    with_lag: bool,
+    seconds: float | None,
+    service: Service,
+    output: Output,
 ) -> None:
     """Show the leases of TABLE in LEASE_TABLE: owner, the worker that has asked for it, checkpoint, lag.
 
     Changes nothing. The counter of a lease moves while its owner lives: look with --watch.
     """
+    table, lease_table = service.lease_names(table, lease_table)
     connection = service.side.connection(service.source.source_origins())
     asyncio.run(_show(connection, table, lease_table, output, with_lag=with_lag, seconds=seconds))
 

@@ -9,7 +9,7 @@ import pytest
 
 from ots_tunnel_operator.assess.worker_pods.trouble import find_trouble
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.report.conditions import notices
+from ots_tunnel_operator.report.notices import notices
 from ots_tunnel_operator.world.pod import Container, ContainerEnd, Mounting, Pod
 from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import (

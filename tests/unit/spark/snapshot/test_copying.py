@@ -19,8 +19,8 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.snapshot.copied import Report
 from ots_tunnel.snapshot.document import SnapshotConfig
 from ots_tunnel.snapshot.splits import Split
-from ots_tunnel.spark.copying import SplitCopy, TaskFence
 from ots_tunnel.spark.failures import refusal_of
+from ots_tunnel.spark.snapshot.copying import SplitCopy, TaskFence
 from tests.support.documents.snapshot_document import DOCUMENT
 
 CONFIG = SnapshotConfig.model_validate({**DOCUMENT, "writeDeadlineSeconds": 20})

@@ -1,54 +1,41 @@
-"""Objects that a real API server accepts and refuses, through kubectl."""
+"""Rules between fields: objects that a real API server accepts and refuses."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 import yaml
 
-from ots_tunnel.endpoint import ENDPOINT_WORDS, MAX_ENDPOINT
-from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel.endpoint import ENDPOINT_WORDS
 from ots_tunnel_operator.api.sink import SINKS, listed
 from ots_tunnel_operator.api.webhook import WEB_URL_WORDS
-from tests.support.endpoints import ACCEPTED, REFUSED
+from tests.operator.definition.admission import accepted, refusal
+from tests.operator.definition.immutable_fields import IMMUTABLE
 from tests.support.kube.api_server import ROOT, ApiServer
-from tests.support.operator.objects import changed, tunnel_object
+from tests.support.operator.objects import tunnel_object
 from tests.support.operator.query_worlds import BY_QUERY
-from tests.support.operator.spec_values import (
-    ENDS,
-    IMAGES,
-    MOMENTS,
-    NO_IMAGES,
-    NO_MOMENTS,
-    NO_WEB_URLS,
-    OLD_ENDS,
-    WEB_URLS,
+from tests.support.operator.spec_blocks import (
+    BUCKET,
+    END,
+    FILES,
+    HOOK,
+    KAFKA,
+    KEYS,
+    LAKE,
+    LEASED,
+    LEASED_SOURCE,
+    PARQUET,
+    PRICE,
+    SASL,
+    SPARK,
+    START,
+    STDOUT,
+    STREAM,
+    TYPED,
 )
-from tests.support.operator.statuses import complete_status
 
 pytestmark = pytest.mark.api
-
-STREAM: dict[str, Any] = {"source__tunnel__type": "Stream"}
-SPARK: dict[str, Any] = {"engine__baseData": "Spark"}
-LEASED: dict[str, Any] = {"source__tunnel": None, "source__stream": {"leaseTable": "leases"}}
-STDOUT: dict[str, Any] = {"sink__tablestore": None, "sink__stdout": {}}
-KEYS: dict[str, Any] = {"secretRef": {"name": "store-keys"}}
-BUCKET: dict[str, Any] = {"url": "s3://shop/orders", "credentials": KEYS}
-SASL: dict[str, Any] = {"mechanism": "PLAIN", "secretRef": {"name": "login"}}
-KAFKA: dict[str, Any] = {"bootstrapServers": ["broker-1.shop:9092"], "topic": "orders"}
-HOOK: dict[str, Any] = {"url": "https://hooks.shop.example/orders?shop=1"}
-FILES: dict[str, Any] = {"sink": {"files": BUCKET}}
-PARQUET: dict[str, Any] = BUCKET | {"format": "Parquet"}
-PRICE: dict[str, Any] = {"name": "price", "type": "double"}
-TYPED: dict[str, Any] = PARQUET | {"columns": [PRICE]}
-LAKE: dict[str, Any] = BY_QUERY["sink"]["files"]
-LEASED_SOURCE: dict[str, Any] = {
-    **{key: value for key, value in tunnel_object()["spec"]["source"].items() if key != "tunnel"},
-    "stream": {"leaseTable": "leases"},
-}
-START, END = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
 
 #: Every rule between fields: an accepted change, a refused change, and the field and text of the refusal.
 RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
@@ -564,208 +551,6 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     ),
 }
 
-#: Single fields: a value outside the allowed range, and the text of the refusal.
-FIELDS: dict[str, tuple[dict[str, Any], str]] = {
-    "table name": ({"source__table": "9flights"}, "spec.source.table"),
-    "no table": ({"source__table": None}, "spec.source.table: Required value"),
-    "type": ({"source__tunnel__type": "Base"}, "spec.source.tunnel.type: Unsupported value"),
-    "heartbeat interval": ({"workers__heartbeatIntervalSeconds": 4}, "should be greater than or equal to 5"),
-    "rows per write": ({"delivery__batchMaxRows": 201}, "should be less than or equal to 200"),
-    "negative replicas": ({"replicas": -1}, "spec.replicas"),
-    "a policy that is not there": ({"delivery__onPermanentError": "Ignore"}, 'values: "Fail", "Skip", "DeadLetter"'),
-    "another engine": ({"engine__stream": "Flink"}, 'supported values: "Workers", "Spark"'),
-    "a mode of autoscaling": ({"autoscaling": {"mode": "On"}}, 'supported values: "Disabled", "Advise", "Auto"'),
-    "target utilization": ({"autoscaling": {"targetUtilizationPercent": 100}}, "should be less than or equal to 95"),
-    "a step of nothing": ({"autoscaling": {"scaleUp": {"maxStepPercent": 0}}}, "should be greater than or equal to 10"),
-    "a step of more than all": (
-        {"autoscaling": {"scaleDown": {"maxStepPercent": 101}}},
-        "should be less than or equal to 100",
-    ),
-    "looks that are hours apart": (
-        {"autoscaling": {"minReplicas": 0, "scaleToZero": {"enabled": True, "peekIntervalSeconds": 3601}}},
-        "should be less than or equal to 3600",
-    ),
-    "a sink for measurements": ({"sink__count": {}}, 'unknown field "spec.sink.count"'),
-    "a broker without a port": (
-        {"sink": {"kafka": KAFKA | {"bootstrapServers": ["broker"]}}},
-        "spec.sink.kafka.bootstrapServers[0]: Invalid value",
-    ),
-    "no broker": ({"sink": {"kafka": KAFKA | {"bootstrapServers": []}}}, "spec.sink.kafka.bootstrapServers"),
-    "topic": ({"sink": {"kafka": KAFKA | {"topic": "or/ders"}}}, "spec.sink.kafka.topic: Invalid value"),
-    "a name that is no factory": ({"sink": {"python": {"factory": "shop.orders"}}}, "spec.sink.python.factory"),
-    "a column twice": ({"delivery": {"columns": {"include": ["a", "a"]}}}, "Duplicate value"),
-    "no kind of change": ({"delivery": {"filter": {"actions": []}}}, "spec.delivery.filter.actions"),
-    "a bound that is not base64": (
-        {"delivery": {"filter": {"keyRange": {"begin": [{"base64": "A"}]}}}},
-        "spec.delivery.filter.keyRange.begin[0].base64",
-    ),
-    "rows per second": (
-        {"source__rateLimit": {"rowsPerSecondPerWorker": -1}},
-        "spec.source.rateLimit.rowsPerSecondPerWorker",
-    ),
-    "a typing mistake": ({"source__tabel": "flights"}, 'unknown field "spec.source.tabel"'),
-    "a url of another scheme": (
-        {"sink": {"files": {"url": "oss://shop/orders"}}},
-        "spec.sink.files.url: Invalid value",
-    ),
-    "a url with a password": ({"sink": {"files": {"url": "s3://a:b@shop/"}}}, "spec.sink.files.url: Invalid value"),
-    "size of a file": ({"sink": {"files": BUCKET | {"maxFileBytes": 1}}}, "should be greater than or equal to 65536"),
-    "a compression that no reader knows": (
-        {"sink": {"files": BUCKET | {"compression": "lz4"}}},
-        'supported values: "none", "gzip", "zstd"',
-    ),
-    "no column": ({"sink": {"files": PARQUET | {"columns": []}}}, "spec.sink.files.columns"),
-    "a column of files twice": ({"sink": {"files": PARQUET | {"columns": [PRICE, PRICE]}}}, "Duplicate value"),
-    "a type that no attribute has": (
-        {"sink": {"files": PARQUET | {"columns": [{"name": "price", "type": "float"}]}}},
-        'supported values: "integer", "double", "boolean", "string", "binary"',
-    ),
-    "time without a zone": (
-        STREAM | {"source__tunnel__stream": {"endTime": "2026-01-01T00:00:00"}},
-        "spec.source.tunnel.stream.endTime",
-    ),
-}
-
-#: Immutable fields: the change, and the field and text of the refusal.
-IMMUTABLE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
-    "instance": ({}, {"source__instance": "other"}, "spec.source.instance", "source.instance is immutable"),
-    "table": ({}, {"source__table": "other"}, "spec.source.table", "source.table is immutable"),
-    "tunnel name": ({}, {"source__tunnel__name": "other"}, "spec.source.tunnel.name", "tunnel.name is immutable"),
-    "tunnel type": ({}, {"source__tunnel__type": "Stream"}, "spec.source.tunnel.type", "tunnel.type is immutable"),
-    "engine": ({}, SPARK, "spec.engine", "engine is immutable"),
-    "engine of changes": (STREAM | FILES, BY_QUERY, "spec.engine", "engine is immutable"),
-    "columns of a query": (
-        BY_QUERY | {"sink": {"files": LAKE | {"columns": [PRICE]}}},
-        {"sink": {"files": LAKE | {"columns": [PRICE, {"name": "customer", "type": "string"}]}}},
-        "spec.sink.files.columns",
-        "sink.files.columns cannot be changed with engine.stream Spark",
-    ),
-    "place of checkpoints": (
-        BY_QUERY,
-        {"spark": BY_QUERY["spark"] | {"checkpoint": {"claimName": "others"}}},
-        "spec.spark.checkpoint.claimName",
-        "spark.checkpoint.claimName is immutable",
-    ),
-    "instance of the destination": (
-        {},
-        {"sink__tablestore__instance": "other"},
-        "spec.sink.tablestore.instance",
-        "sink.tablestore.instance is immutable",
-    ),
-    "table of the destination": (
-        {},
-        {"sink__tablestore__table": "other"},
-        "spec.sink.tablestore.table",
-        "sink.tablestore.table is immutable",
-    ),
-    "bucket": (
-        FILES,
-        {"sink__files__url": "s3://other/orders"},
-        "spec.sink.files.url",
-        "sink.files.url is immutable",
-    ),
-    "prefix": (FILES, {"sink__files__url": "s3://shop/other"}, "spec.sink.files.url", "sink.files.url is immutable"),
-    "format": (FILES, {"sink__files__format": "Parquet"}, "spec.sink.files.format", "sink.files.format is immutable"),
-    "mode": (
-        BY_QUERY | {"sink": {"files": LAKE | {"format": "Delta", "mode": "Mirror"}}},
-        {"sink__files__mode": "ChangeLog"},
-        "spec.sink.files.mode",
-        "sink.files.mode is immutable",
-    ),
-    "columns that appear": (
-        {"sink": {"files": PARQUET}},
-        {"sink__files__columns": [PRICE]},
-        "spec.sink.files.columns",
-        "sink.files.columns cannot be added or left out later",
-    ),
-    "columns that go": (
-        {"sink": {"files": TYPED}},
-        {"sink__files__columns": None},
-        "spec.sink.files.columns",
-        "sink.files.columns cannot be added or left out later",
-    ),
-    "the type of a column": (
-        {"sink": {"files": TYPED}},
-        {"sink__files__columns": [{"name": "n", "type": "integer"}, PRICE | {"type": "string"}]},
-        "spec.sink.files.columns[1].type",
-        "sink.files.columns[].type is immutable",
-    ),
-    "topic": (
-        {"sink": {"kafka": KAFKA}},
-        {"sink__kafka__topic": "other"},
-        "spec.sink.kafka.topic",
-        "sink.kafka.topic is immutable",
-    ),
-    "a table that becomes another sink": ({}, STDOUT, "spec.sink", "sink is immutable in kind"),
-    "another sink that becomes a table": (
-        STDOUT,
-        {"sink": tunnel_object()["spec"]["sink"]},
-        "spec.sink",
-        "sink is immutable in kind",
-    ),
-    "a tunnel that becomes leases": (
-        {},
-        LEASED,
-        "spec.source",
-        "source.tunnel and source.stream cannot replace each other",
-    ),
-    "leases that become a tunnel": (
-        LEASED,
-        {"source__stream": None, "source__tunnel": {"name": "flights-copy", "type": "Stream"}},
-        "spec.source",
-        "source.tunnel and source.stream cannot replace each other",
-    ),
-    "table of leases": (
-        LEASED,
-        {"source__stream__leaseTable": "others"},
-        "spec.source.stream.leaseTable",
-        "source.stream.leaseTable is immutable",
-    ),
-    "start of leases": (
-        LEASED,
-        {"source__stream__startFrom": "Latest"},
-        "spec.source.stream.startFrom",
-        "source.stream.startFrom and source.stream.startTime are immutable",
-    ),
-    "an end of the stream that appears": (
-        LEASED,
-        {"source__stream__endTime": END},
-        "spec.source.stream.endTime",
-        "source.stream.endTime is immutable, because an object that is Completed stays so",
-    ),
-    "a stream block that appears": (
-        {},
-        {"source__tunnel__stream": {"endTime": END}},
-        "spec.source.tunnel.stream",
-        "tunnel.stream is immutable",
-    ),
-    "a stream block that changes": (
-        STREAM | {"source__tunnel__stream": {"startFrom": "Earliest"}},
-        {"source__tunnel__stream": {"startFrom": "Latest"}},
-        "spec.source.tunnel.stream",
-        "tunnel.stream is immutable",
-    ),
-    "a stream block that goes": (
-        STREAM | {"source__tunnel__stream": {"startFrom": "Earliest"}},
-        {"source__tunnel__stream": None},
-        "spec.source.tunnel.stream",
-        "tunnel.stream is immutable",
-    ),
-}
-
-
-def refusal(api: ApiServer, document: dict[str, Any]) -> str:
-    done = api.kubectl("create", "--dry-run=server", "-f", "-", document=document)
-    assert done.returncode != 0, f"accepted: {done.stdout}"
-    return done.stderr
-
-
-def accepted(api: ApiServer, document: dict[str, Any]) -> dict[str, Any]:
-    result: dict[str, Any] = json.loads(
-        api.must("create", "--dry-run=server", "-o", "json", "-f", "-", document=document)
-    )
-    return result
-
 
 @pytest.mark.parametrize("case", RULES)
 def test_rule_accepts_and_refuses(api_server: ApiServer, case: str) -> None:
@@ -776,178 +561,6 @@ def test_rule_accepts_and_refuses(api_server: ApiServer, case: str) -> None:
 
     assert f"{field}: " in error
     assert message in error
-
-
-@pytest.mark.parametrize("case", FIELDS)
-def test_field_outside_its_range_is_refused(api_server: ApiServer, case: str) -> None:
-    bad, message = FIELDS[case]
-
-    assert message in refusal(api_server, tunnel_object(**bad))
-
-
-def test_endpoints_are_refused_with_what_was_found_and_what_is_allowed(api_server: ApiServer) -> None:
-    for endpoint in REFUSED:
-        for field in ("source", "sink__tablestore"):
-            error = refusal(api_server, tunnel_object(**{f"{field}__endpoint": endpoint}))
-            assert f"spec.{field.replace('__', '.')}.endpoint: " in error, endpoint
-            if len(endpoint) <= MAX_ENDPOINT:
-                assert ENDPOINT_WORDS in error, endpoint
-                found = "a user name or password" if "@" in endpoint else f"'{endpoint}'"
-                # the API server shows no line feed
-                assert f"endpoint: found {found}, allowed" in error or "\n" in endpoint, error
-
-
-def window(moment: str) -> dict[str, Any]:
-    return tunnel_object(**STREAM, source__tunnel__stream={"startFrom": "Timestamp", "startTime": moment})
-
-
-def test_a_time_of_a_stream_is_accepted_or_refused_as_the_model_does(api_server: ApiServer) -> None:
-    for moment in MOMENTS:
-        accepted(api_server, window(moment))
-        accepted(api_server, tunnel_object(source__tunnel__stream={"endTime": moment}))
-    for moment in ENDS:
-        accepted(api_server, tunnel_object(source__tunnel__stream={"endTime": moment}))
-        assert "spec.source.tunnel.stream.startTime: " in refusal(api_server, window(moment)), moment
-    for moment in (*OLD_ENDS, *NO_MOMENTS):
-        assert "spec.source.tunnel.stream.startTime: " in refusal(api_server, window(moment)), moment
-        late = tunnel_object(source__tunnel__stream={"endTime": moment})
-        assert "spec.source.tunnel.stream.endTime: " in refusal(api_server, late), moment
-
-
-def test_an_address_of_a_web_service_is_accepted_or_refused_as_the_model_does(api_server: ApiServer) -> None:
-    for url in WEB_URLS:
-        accepted(api_server, tunnel_object(sink={"http": {"url": url}}))
-    for url in NO_WEB_URLS:
-        assert f"allowed is {WEB_URL_WORDS}" in refusal(api_server, tunnel_object(sink={"http": {"url": url}})), url
-
-
-def test_an_image_is_accepted_or_refused_as_the_model_does(api_server: ApiServer) -> None:
-    for image in IMAGES:
-        accepted(api_server, tunnel_object(workers={"image": image}))
-    for image in NO_IMAGES:
-        assert "spec.workers.image: " in refusal(api_server, tunnel_object(workers={"image": image})), image
-
-
-@pytest.mark.parametrize("endpoint", ACCEPTED)
-def test_endpoints_are_accepted(api_server: ApiServer, endpoint: str) -> None:
-    accepted(api_server, tunnel_object(source__endpoint=endpoint, sink__tablestore__endpoint=endpoint))
-
-
-@pytest.mark.parametrize(
-    ("name", "changes", "message"),
-    [
-        ("a" * 53, {}, "metadata.name must not be longer than 52 characters"),
-        ("9flights", SPARK, "the Spark operator refuses other names"),
-        ("flights.copy", SPARK, "the Spark operator refuses other names"),
-        ("9flights", BY_QUERY, "the Spark operator refuses other names"),
-    ],
-)
-def test_name_is_refused(api_server: ApiServer, name: str, changes: dict[str, Any], message: str) -> None:
-    assert message in refusal(api_server, tunnel_object(name, **changes))
-
-
-@pytest.mark.parametrize(("name", "changes"), [("a" * 52, SPARK), ("9flights", {}), ("9flights", SPARK | STREAM)])
-def test_name_is_accepted(api_server: ApiServer, name: str, changes: dict[str, Any]) -> None:
-    accepted(api_server, tunnel_object(name, **changes))
-
-
-@pytest.mark.parametrize("case", IMMUTABLE)
-def test_change_of_an_immutable_field_is_refused(api_server: ApiServer, case: str) -> None:
-    first, change, field, message = IMMUTABLE[case]
-    before = tunnel_object("immutable", **first)
-    api_server.must("apply", "--server-side", "--force-conflicts", "-f", "-", document=before)
-    try:
-        # replace, because apply may keep a field that the document omits
-        done = api_server.kubectl("replace", "-f", "-", document=changed(before, **change))
-    finally:
-        api_server.must("delete", "ott", "immutable")
-
-    assert done.returncode != 0
-    assert f"{field}: " in done.stderr
-    assert message in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("change", "values"),
-    [
-        ({"source__table": "other"}, "it is flights, found other"),
-        ({"sink__tablestore__table": "other"}, "it is flights_copy, found other"),
-        (STDOUT, "it is tablestore, found stdout"),
-        (FILES, "it is tablestore, found files"),
-        (SPARK, "it is baseData Workers, stream Workers; found baseData Spark, stream Workers"),
-    ],
-)
-def test_refused_change_shows_both_values(api_server: ApiServer, change: dict[str, Any], values: str) -> None:
-    api_server.must("apply", "--server-side", "-f", "-", document=tunnel_object("shown"))
-    try:
-        done = api_server.kubectl("replace", "-f", "-", document=tunnel_object("shown", **change))
-    finally:
-        api_server.must("delete", "ott", "shown")
-
-    assert values in done.stderr
-
-
-def test_mutable_fields_change(api_server: ApiServer) -> None:
-    before = tunnel_object("mutable")
-    api_server.must("apply", "--server-side", "-f", "-", document=before)
-    try:
-        after = changed(
-            before,
-            source__endpoint="https://shop.cn-hangzhou.ots.aliyuncs.com",
-            sink__tablestore__endpoint="https://shop-dr.cn-beijing.ots.aliyuncs.com",
-            sink__tablestore__credentials={"secretRef": {"name": "others"}},
-            sink__tablestore__onExisting="Merge",
-            deletionPolicy="Delete",
-            suspend=True,
-            workers__lanesPerChannel=1,
-        )
-        api_server.must("replace", "-f", "-", document=after)
-        generation = api_server.must("get", "ott", "mutable", "-o", "jsonpath={.metadata.generation}")
-    finally:
-        api_server.must("delete", "ott", "mutable")
-
-    assert generation == "2"
-
-
-def test_defaults_are_those_of_the_models(api_server: ApiServer) -> None:
-    document = tunnel_object(workers={})
-
-    served = TablestoreTunnel.from_body(accepted(api_server, document))
-
-    assert served.spec == TablestoreTunnel.from_body(document).spec
-
-
-def test_scale_and_status_are_subresources(api_server: ApiServer) -> None:
-    api_server.must("apply", "--server-side", "-f", "-", document=tunnel_object("scaled"))
-    try:
-        api_server.must("scale", "ott", "scaled", "--replicas=4")
-        status = {"replicas": 3, "selector": "ots-tunnel.dev/name=scaled", "phase": "Streaming"}
-        api_server.must(
-            "patch", "ott", "scaled", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status})
-        )
-        scale = json.loads(api_server.must("get", "ott", "scaled", "--subresource=scale", "-o", "json"))
-        wide = api_server.must("get", "ott", "scaled", "-o", "wide").splitlines()
-    finally:
-        api_server.must("delete", "ott", "scaled")
-
-    assert scale["spec"]["replicas"] == 4
-    assert scale["status"] == {"replicas": 3, "selector": "ots-tunnel.dev/name=scaled"}
-    columns = "NAME READY PHASE WORKERS DESIRED CHANNELS UNOWNED LAG(S) BASE(%) ROWS/S AGE "
-    columns += "TABLE STAGE TUNNEL-ID REASON OBSERVED"
-    assert " ".join(wide[0].split()) == columns
-
-
-def test_a_complete_status_survives(api_server: ApiServer) -> None:
-    status = complete_status().dump()
-    api_server.must("apply", "--server-side", "-f", "-", document=tunnel_object("reported"))
-    try:
-        patch = json.dumps({"status": status})
-        api_server.must("patch", "ott", "reported", "--subresource=status", "--type=merge", "-p", patch)
-        kept = json.loads(api_server.must("get", "ott", "reported", "-o", "json"))["status"]
-    finally:
-        api_server.must("delete", "ott", "reported")
-
-    assert kept == status
 
 
 def test_every_rule_has_a_case() -> None:

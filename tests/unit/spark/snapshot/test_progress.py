@@ -17,7 +17,7 @@ from ots_tunnel.snapshot.document import ProgressConfig
 from ots_tunnel.snapshot.record import CUT_OFF_SECONDS, PROGRESS_LABEL, SnapshotProgress, read_progress
 from ots_tunnel.snapshot.splits import Split, SplitList, serialise
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
-from ots_tunnel.spark.progress import CONFIRM_SECONDS, CUT_OFF_MARGIN, ProgressRecord
+from ots_tunnel.spark.snapshot.progress import CONFIRM_SECONDS, CUT_OFF_MARGIN, ProgressRecord
 from tests.support.kube.config_maps import ConfigMapServer
 
 SPLITS = SplitList(("k",), tuple(encode_primary_key((("k", i),)) for i in range(9)))

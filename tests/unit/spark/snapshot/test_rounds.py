@@ -18,8 +18,8 @@ from ots_tunnel.snapshot.copied import Copied, Report
 from ots_tunnel.snapshot.cursors import MAX_BYTES
 from ots_tunnel.snapshot.document import SnapshotConfig
 from ots_tunnel.snapshot.splits import SplitList
-from ots_tunnel.spark import rounds
 from ots_tunnel.spark.failures import Refusal, SnapshotIncomplete, SnapshotRefused
+from ots_tunnel.spark.snapshot import rounds
 from tests.support.documents.snapshot_document import DOCUMENT
 
 SPLITS = SplitList(("k",), tuple(encode_primary_key((("k", value),)) for value in (1, 2)))

@@ -43,7 +43,7 @@ from ots_tunnel.snapshot.document import ProgressConfig
 from ots_tunnel.snapshot.items import list_name, read_copied, with_copied
 from ots_tunnel.snapshot.record import CUT_OFF_SECONDS, PROGRESS_LABEL, WRITE_DEADLINE_KEY, longest_deadline
 from ots_tunnel.snapshot.splits import Split, SplitList
-from ots_tunnel.spark.split_lists import Document, ListCalls, read_list, store_list
+from ots_tunnel.spark.snapshot.split_lists import Document, ListCalls, read_list, store_list
 
 #: Least seconds between two writes, so that thousands of short splits do not load the API server.
 WRITE_PAUSE: Final = 1.0

@@ -57,7 +57,7 @@ from ots_tunnel.snapshot.document import SnapshotConfig
 from ots_tunnel.snapshot.splits import Split
 from ots_tunnel.spark.failures import Refusal, one_line, refusal_of
 from ots_tunnel.spark.reader.reading import Reading, read_ahead
-from ots_tunnel.spark.requests import rows_of_requests
+from ots_tunnel.spark.snapshot.requests import rows_of_requests
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """The driver program of a snapshot: copies every row of a table, with all versions, into another table.
 
-    python -m ots_tunnel.spark.driver --config /etc/ots/snapshot.yaml
+    python -m ots_tunnel.spark.snapshot.driver --config /etc/ots/snapshot.yaml
 
 Theory of operation
 -------------------
@@ -62,8 +62,8 @@ from ots_tunnel.snapshot.document import SnapshotConfig, load_snapshot_config
 from ots_tunnel.snapshot.splits import freeze, most_splits, split_list
 from ots_tunnel.spark.cluster import ConfigMaps, in_cluster
 from ots_tunnel.spark.failures import SnapshotIncomplete, SnapshotRefused, one_line
-from ots_tunnel.spark.progress import ProgressRecord
-from ots_tunnel.spark.rounds import copy_round
+from ots_tunnel.spark.snapshot.progress import ProgressRecord
+from ots_tunnel.spark.snapshot.rounds import copy_round
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ots_tunnel.snapshot.document import SnapshotConfig, dump_snapshot_config
-from ots_tunnel.spark import driver as snapshot
+from ots_tunnel.spark.snapshot import driver as snapshot
 from tests.support.documents.snapshot_document import DOCUMENT
 
 

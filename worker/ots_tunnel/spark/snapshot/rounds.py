@@ -33,9 +33,9 @@ from ots_tunnel.snapshot.copied import Report
 from ots_tunnel.snapshot.cursors import MAX_BYTES
 from ots_tunnel.snapshot.document import SnapshotConfig
 from ots_tunnel.snapshot.splits import Split, SplitList
-from ots_tunnel.spark.copying import CopyTask
 from ots_tunnel.spark.failures import Refusal, SnapshotIncomplete, SnapshotRefused, is_final, line_of_job, one_line
-from ots_tunnel.spark.progress import WRITE_PAUSE, ProgressRecord
+from ots_tunnel.spark.snapshot.copying import CopyTask
+from ots_tunnel.spark.snapshot.progress import WRITE_PAUSE, ProgressRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

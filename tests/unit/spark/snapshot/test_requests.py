@@ -12,7 +12,7 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.tags import HEADER_BYTES
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.table.row_change import ENVELOPE_BYTES
-from ots_tunnel.spark.requests import rows_of_requests
+from ots_tunnel.spark.snapshot.requests import rows_of_requests
 
 
 def page(rows: list[bytes], following: int | None) -> RangePage:

@@ -1,0 +1,35 @@
+"""Documents as files: how YAML becomes a checked model, and a model YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from ots_tunnel.config.base import ConfigModel
+from ots_tunnel.config.problems import describe
+from ots_tunnel.config.yaml_file import read_yaml
+from ots_tunnel.errors import ConfigError
+
+_Document = TypeVar("_Document", bound=ConfigModel)
+
+
+def load_document(path: Path, model: type[_Document]) -> _Document:
+    """Read and check a document.
+
+    Raises:
+        ConfigError: the file is missing or not YAML, or fields are wrong; names each wrong field with the value found
+            and the values allowed.
+    """
+    document = read_yaml(path)
+    try:
+        return model.model_validate(document, by_alias=True, by_name=False)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {describe(error, model)}") from error
+
+
+def dump_document(document: ConfigModel) -> str:
+    """The document as YAML, such as for the operator's ConfigMap; equal documents give equal text."""
+    return yaml.safe_dump(document.model_dump(mode="json", by_alias=True, exclude_none=True), sort_keys=True)
