@@ -28,6 +28,7 @@ from ots_tunnel.model import ChannelId, ChannelStatus, Stage, TunnelDescription,
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.spark.reader.logins import credentials_of
 from ots_tunnel.spark.stream.hand_over import HandOver
+from ots_tunnel.spark.stream.lag import lag_of_channels
 from ots_tunnel.spark.stream.ledger import Ledger
 from ots_tunnel.spark.stream.offsets import Offset
 from ots_tunnel.spark.stream.options import StreamOptions, own_tag
@@ -245,13 +246,12 @@ class Follower:
     async def _report(self) -> dict[str, Any]:
         assert self._worker is not None, "follow comes first"
         status = self._worker.status
-        lags = [view.progress.lag(status.wall()) for view in status.channels.values()]
-        known = [lag for lag in lags if lag is not None]
+        lag = lag_of_channels((view.progress for view in status.channels.values()), status.wall())
         return {
             "channels": len(status.channels),
             "error": status.error,
             "heldBytes": self._followed.held,
-            "lagSeconds": round(max(known), 1) if known else None,
+            "lagSeconds": None if lag is None else round(lag, 1),
         }
 
     def _leave(self) -> None:
