@@ -44,9 +44,9 @@ class DeltaTable:
             values |= {name: next(one for one in value.values() if one is not None) for name, value in others.items()}
             yield key, {name: (_plain(value), versions[name]) for name, value in values.items()}
 
-    def query(self, statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Return names and rows of a statement, in which `{table}` is the table."""
-        found = self._spark.sql(statement.format(table=self._place))
+    def query(self, statement: str, *columns: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Return names and rows of a statement, in which `{table}` is the table: of all columns, or of these."""
+        found = self._spark.sql(statement.format(table=self._place)).select(*(columns or ("*",)))
         return found.columns, [tuple(row) for row in found.collect()]
 
     def close(self) -> None:
@@ -70,6 +70,7 @@ def _session() -> SparkSession:
         "spark.sql.shuffle.partitions": "8",
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.log.level": "ERROR",
+        "spark.ui.showConsoleProgress": "false",
     }
     builder = SparkSession.builder.master("local[2]").appName("look at a mirror")
     for name, value in settings.items():
