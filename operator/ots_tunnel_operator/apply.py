@@ -175,7 +175,7 @@ class Applier:
                 await self._try_object(manifest)
             case CheckName(manifest):
                 if await self._own(manifest) is None:
-                    # watches see the operator's labels only, which an object of somebody else need not have
+                    # watches see the operator's labels only, which an object of another client need not have
                     await self._refuse_unseen(kind_of(manifest), manifest["metadata"]["name"])
 
     async def _record(self, change: Mapping[str, Any]) -> None:

@@ -86,7 +86,7 @@ class Creator:
                 await self._withdraw(action.withdrawal)
             raise
         if not result.created:
-            # somebody else was faster
+            # another client was faster
             await self._withdraw(action.withdrawal)
         if result.problems:
             raise ActionFailed(destination_incompatible(sink, result.problems, self._resource.start_over()))

@@ -18,7 +18,7 @@ from ots_tunnel_operator.world.resource import Named
 
 
 class StatusOutdated(Exception):
-    """Somebody else has changed the object since it was read: the decision has to be made again."""
+    """Another client has changed the object since it was read: the decision has to be made again."""
 
 
 @dataclass(frozen=True, slots=True)

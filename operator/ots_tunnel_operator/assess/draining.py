@@ -68,7 +68,7 @@ def client_without_pod(world: World) -> str:
     if any(pod.is_alive for pod in world.pods) or not isinstance(world.tunnel, Tunnel):
         return ""
     if world.tunnel.description.tunnel.tunnel_id != world.resource.recorded_tunnel.get("id"):
-        # whoever reads the one that only has the name, no worker of this object does
+        # a tunnel that only has the name is read by no worker of this object
         return ""
     held = orphaned(world.tunnel.description, (), names.client_tag_prefix(world.resource.uid))
     return min((str(channel.client_id) for channel in held if channel.status in HOLDING), default="")

@@ -4,7 +4,7 @@ A task sends nothing later than `split deadline - D` after its start, and a requ
 (docs/architecture.md rule 4). `split deadline + D` after the last possible start of a task is therefore always safe.
 Only a driver starts tasks, at the latest CUT_OFF_SECONDS after its pod was deleted, where its node is lost. So once it
 has ended, this bounds what executors write, whatever their pods show: one on a lost node is Running for as long as the
-node is away, or Pending where it was lost early, and one without a node stays Pending for ever.
+node is away, or Pending where it was lost early, and one without a node stays Pending without end.
 
 D alone is enough after the last end, of the application and its pods, where every pod has a terminated container status
 with its time. An executor that was cut off from its driver may outlive the application, and write. It may also outlive

@@ -117,7 +117,7 @@ class Deleter:
                 await release(self._kube, remains)
                 return True
             except KubeError as error:
-                # somebody else's write in between is nothing to tell
+                # another client's write in between is nothing to tell
                 if error.status != 409 and str(error) != logged:
                     logged = str(error)
                     await self._tell_unreleased(remains, logged, cache)
@@ -201,7 +201,7 @@ class Deleter:
             logger.warning("the status of a deleted object could not be written", extra=where)
 
     async def _shown_to_others(self, remains: Remains, cache: LoopCache) -> Remains | None:
-        """The object as it is to be released; where somebody else holds it as well, its status says what it is."""
+        """The object as it is to be released; where another finalizer holds it as well, its status says what it is."""
         others = sorted(set(remains.finalizers) - {names.FINALIZER})
         if not others or names.FINALIZER not in remains.finalizers:
             return remains

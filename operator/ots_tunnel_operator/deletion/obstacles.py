@@ -24,4 +24,4 @@ class Obstacle(NotYet):
 
 
 class Doubtful(Elsewhere, Obstacle):
-    """Nobody can tell whether the operator that the object names is still there."""
+    """It cannot be told whether the operator that the object names is still there."""

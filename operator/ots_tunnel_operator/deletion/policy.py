@@ -165,7 +165,7 @@ class Policy:
         application = names.query_name(name)
         found = await self._kube.get(SPARK_APPLICATION, namespace, application)
         if found is not None and not is_child(found, SPARK_APPLICATION, name, uid):
-            # that of somebody else, and its pods, are left alone
+            # that of another client, and its pods, are left alone
             return ""
         if found is not None:
             if not found["metadata"].get("deletionTimestamp"):

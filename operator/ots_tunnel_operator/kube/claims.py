@@ -90,7 +90,7 @@ class _OtherLease:
     serves_since: float
 
     def ended(self, namespace: str) -> float:
-        """Time since which nobody has worked in a namespace by this Lease, if nobody does."""
+        """Time since which no operator has worked in a namespace by this Lease, if none does."""
         is_served = self.serves in ("", EVERY_NAMESPACE) or namespace in self.serves.split(", ")
         return self.since if is_served else self.serves_since
 

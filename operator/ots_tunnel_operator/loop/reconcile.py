@@ -182,8 +182,7 @@ class Reconciler:
         return Outcome(self._settings.gap_seconds)
 
     async def _post_doubt(self, body: Manifest, cache: LoopCache) -> bool:
-        """Post that nobody can tell whether somebody serves the object, if so: its status is not this operator's to
-        write."""
+        """Post the doubt whether another operator serves the object, where there is one: its status is left alone."""
         doubt = self.claims.doubt(body)
         if doubt:
             metadata = body["metadata"]

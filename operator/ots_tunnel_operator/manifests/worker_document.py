@@ -130,7 +130,7 @@ def config_map(obj: TablestoreTunnel, config: Document) -> Manifest:
     """Build ConfigMap `<name>-config` with the worker's document."""
     manifest = child(obj, "v1", "ConfigMap", names.config_name(obj.name), names.ROLE_WORKER)
     place = files_place(obj)
-    # here as well as on the Deployment, which somebody may delete
+    # here as well as on the Deployment, which a person may delete
     made = {"annotations": {names.ANNOTATION_FILES_PLACE: place}} if place else {}
     return manifest | {"metadata": manifest["metadata"] | made, "data": {names.WORKER_FILE: dump_config(config)}}
 

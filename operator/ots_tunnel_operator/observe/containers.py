@@ -1,7 +1,7 @@
 """What the API server tells of a worker pod that does not run: its container, its node, the scheduler. Pure.
 
 Texts of the kubelet are cut down to what stays the same from one try to the next: a pause that grows and the id of a
-request would make the status change for ever, although nothing has happened.
+request would make the status change without end, although nothing has happened.
 """
 
 from __future__ import annotations

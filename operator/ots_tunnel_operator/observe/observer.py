@@ -130,7 +130,7 @@ class Observer:
         found: dict[tuple[str, str], Mapping[str, Any]] = {}
         for kind, name, role in wanted:
             item = await self._child(kind, resource.namespace, name, cache)
-            # what belongs to a deleted object of this name, or to somebody else, says nothing about this one
+            # what belongs to a deleted object of this name, or to another client, says nothing about this one
             if item is not None and is_owned(item, resource.uid, names.identity_labels(resource.name, role)):
                 found[kind.kind, name] = item
         return found

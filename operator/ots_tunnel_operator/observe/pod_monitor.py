@@ -50,7 +50,7 @@ async def observe_pod_monitor(
             # a kind that is not served has no objects that Prometheus could read; should it come back, so does the look
             return Unread()
         return Failure(pod_monitor_problem(error, name, wanted=wanted))
-    # one that belongs to somebody else is not this object's: an apply says so
+    # one that belongs to another client is not this object's: an apply says so
     if found is None or not is_child(found, POD_MONITOR, resource.name, resource.uid):
         return Missing()
     going = parse_time(found["metadata"].get("deletionTimestamp"))

@@ -83,7 +83,7 @@ class ApplyToExisting:
 
 @dataclass(frozen=True, slots=True)
 class CheckName:
-    """Refuse to go on where somebody else has the name of this manifest; nothing is stored."""
+    """End the plan where an object of another client has the name of this manifest; nothing is stored."""
 
     manifest: dict[str, Any]
 

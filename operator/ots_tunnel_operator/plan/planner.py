@@ -45,7 +45,7 @@ Example: a new BaseAndStream object with workers, one line a step.
 
 If the operator dies after CreateTunnel, the next step finds the tunnel and the intent: it adopts the tunnel and counts
 it as its own, so that deletionPolicy Delete removes it. If the service refuses CreateTunnel, the intent is taken back:
-a tunnel that appears later is somebody else's (`assess.creation`).
+a tunnel that appears later is another client's (`assess.creation`).
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def _listed(world: World, before: Mapping[str, RefusedCount]) -> list[Pod]:
 
 
 def find_refused(world: World) -> Problem | None:
-    """Records that were left out and that nobody has accepted yet."""
+    """Records that were left out and that no person has accepted yet."""
     accepted = world.resource.object.metadata.annotations.get(names.ANNOTATION_ACCEPT_REFUSED, "")
     found = find_refusals(world).total.records
     # a higher number is not about these records: GitOps applies the one of an earlier object of this name again

@@ -45,7 +45,7 @@ class Existing(enum.StrEnum):
     DELETE = "Delete"
     """It is deleted, if it is the recorded one and the operator created it for this object."""
     ADOPT = "Adopt"
-    """One that somebody else has created in place of the recorded one is used, from its checkpoints on."""
+    """One that another client has created in place of the recorded one is used, from its checkpoints on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from ots_tunnel.protocol.http.message import HttpResponse
 
 
 def check_answered(name: str, response: HttpResponse) -> None:
-    """Refuse an empty success of somebody else, such as a load balancer.
+    """Refuse an empty success that is not the service's, such as that of a load balancer.
 
     It would end channels and shards, pass for a stored checkpoint, for a deleted tunnel, or for a table without
     tunnels.

@@ -134,7 +134,7 @@ def _left_by_auto(world: World, wanted: int) -> dict[str, Any]:
 
 
 def _advised(world: World, lag: Lag | None, history: History) -> Scaling:
-    """What Auto would do beside the number that somebody else decides."""
+    """What Auto would do beside the number that another client decides."""
     wanted = wanted_workers(world.resource)
     # whoever changes the number waits, or does not, by rules of its own
     decision, found = _decide(world, lag, history, replace(record_of(world.resource), scaled=None))

@@ -59,7 +59,7 @@ class Application:
     suspend: bool = False
     """spec.suspend."""
     generation: int = 1
-    """1 until somebody changes its spec."""
+    """1 until a client changes its spec."""
 
 
 def read_application(app: Mapping[str, Any]) -> Application:

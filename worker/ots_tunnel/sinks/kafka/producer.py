@@ -171,7 +171,7 @@ class ReportingProducer:
             # confluent_kafka raises librdkafka's fatal errors here instead of passing them to `error_cb`
             self._break(failure_of(error.args[0]))
         except Exception as error:
-            # without this thread no report would come any more, and every writer would wait for ever
+            # without this thread no report would come any more, and every writer would wait without end
             self._break(Failure("_FAIL", f"{type(error).__name__}: {error}", fatal=True))
 
     def _break(self, failure: Failure) -> None:

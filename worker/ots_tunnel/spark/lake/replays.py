@@ -50,7 +50,7 @@ def _batch_of(note: str, query_id: str) -> int | None:
     try:
         found = json.loads(note)
     except ValueError:
-        return None  # a note of somebody else's commit
+        return None  # a note of another writer's commit
     if not isinstance(found, dict) or found.get(_QUERY) != query_id or not isinstance(found.get(_BATCH), int):
         return None
     return int(found[_BATCH])
