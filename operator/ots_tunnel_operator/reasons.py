@@ -56,7 +56,7 @@ class Reason(enum.StrEnum):
     TUNNEL_NOT_FOUND = "TunnelNotFound", "The tunnel does not exist, or no longer exists."
     TUNNEL_REPLACED = "TunnelReplaced", "Another tunnel has the name of the one that this object used."
     TUNNEL_EXPIRED = "TunnelExpired", "The tunnel has expired; undelivered changes are lost."
-    NO_STREAM = "NoStream", "The stream of the source table is switched off, so that there is nothing to read."
+    NO_STREAM = "NoStream", "The stream of the source table is switched off, or gone with it: nothing can be read."
     STREAM_REPLACED = "StreamReplaced", "The stream was switched off and on again; changes of in between are lost."
     LEASE_TABLE_IN_USE = "LeaseTableInUse", "An elder object shares the shards of the table by the same leases."
     LEASE_TABLE_UNUSABLE = (

@@ -23,6 +23,7 @@ LIBRARIES = ("libasan.so", "libubsan.so", "libstdc++.so")
 TESTS = (
     "tests/unit/protocol",
     "tests/stateful/test_compiled_codec.py",
+    "tests/stateful/test_compiled_shard_pages.py",
     "tests/stateful/test_matching.py",
     "tests/stateful/test_requests.py",
     "tests/oracle/test_plainbuffer_against_sdk.py",

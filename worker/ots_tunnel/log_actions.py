@@ -102,7 +102,7 @@ class LogAction(enum.StrEnum):
     )
     FIRST_LEASES = (
         "first_leases",
-        "The stream had no lease, and the document names a start: changes before it are left out.",
+        "The stream had no lease: where reading begins. A warning where `Newest` leaves changes out.",
         "tunnel_id",
     )
     RETENTION_UNKNOWN = (

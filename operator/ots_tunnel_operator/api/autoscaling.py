@@ -109,12 +109,13 @@ class Autoscaling(ApiModel):
     scale_to_zero: ScaleToZero = ScaleToZero()
     """When no worker runs because nothing is to be read; only with mode Auto."""
 
-    def policy(self, heartbeat_seconds: int, held_seconds: int) -> Policy:
+    def policy(self, heartbeat_seconds: int, held_seconds: int, part: str) -> Policy:
         """The policy of the decision (`autoscale.decision`).
 
         Args:
             heartbeat_seconds: interval of the workers' heartbeats.
             held_seconds: for which the sink holds records: so late it is by design, with any number of workers.
+            part: what messages call a channel.
         """
         return Policy(
             min_workers=self.min_replicas,
@@ -128,6 +129,7 @@ class Autoscaling(ApiModel):
             down_step=self.scale_down.max_step_percent / 100,
             heartbeat=float(heartbeat_seconds),
             sleep=self.scale_to_zero.policy(),
+            part=part,
         )
 
 

@@ -150,7 +150,7 @@ def _followed(policy: Policy, record: Record, figures: Figures, channels: int, h
     wanted = wish(policy, working, found)
     words = load_words(policy, working, found, wanted)
     if useless is not None and (before := within(policy, useless.before, channels)) < workers:
-        words = useless_words(useless, found, figures, words)
+        words = useless_words(policy, useless, found, figures, words)
         history = replace(history, shown=Shown(workers, Limit.INEFFECTIVE, words))
         change = Change(workers, before, Cause.INEFFECTIVE, words)
         return Decision(before, Limit.INEFFECTIVE, history, workers, words, change)

@@ -44,6 +44,8 @@ class Policy:
     heartbeat: float = 10.0
     sleep: Sleep | None = None
     """None where at least one worker always runs."""
+    part: str = "channel"
+    """The word for a channel."""
 
     @property
     def least_settling(self) -> float:

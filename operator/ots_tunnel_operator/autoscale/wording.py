@@ -35,7 +35,7 @@ def narrowed_words(policy: Policy, asked: int, recommended: int, stable: int, af
     """
     found = []
     if recommended != asked:
-        found.append(f"{recommended} within minReplicas, maxReplicas and the channels")
+        found.append(f"{recommended} within minReplicas, maxReplicas and the {policy.part}s")
     if stable < recommended:
         found.append(f"the fewest within {policy.up_window:.0f} s were {stable}")
     if stable > recommended:
@@ -45,9 +45,9 @@ def narrowed_words(policy: Policy, asked: int, recommended: int, stable: int, af
     return "".join(f"; {part}" for part in found)
 
 
-def useless_words(trial: Trial, found: Load, figures: Figures, words: str) -> str:
+def useless_words(policy: Policy, trial: Trial, found: Load, figures: Figures, words: str) -> str:
     """Why a scale-up is taken back."""
-    slowest = f"; the slowest channel is {figures.slowest}" if figures.slowest else ""
+    slowest = f"; the slowest {policy.part} is {figures.slowest}" if figures.slowest else ""
     return (
         f"{trial.after} workers process {found.rate or 0.0:.0f} rows/s, {trial.before} processed {trial.rate:.0f}: "
         f"more of them do not help{slowest}; see what slows it, or the sink ({words})"

@@ -158,8 +158,7 @@ def _with_problem(world: World, assessment: Assessment, settings: Settings, prob
 
 def _is_read_no_more(world: World, problem: Problem) -> bool:
     """Whether what was read is gone: tunnel or stream, or the table where no tunnel is needed."""
-    needs_tunnel = world.resource.wire_type is not None and world.resource.spec.source.stream is None
-    is_table_gone = problem.reason is Reason.TABLE_NOT_FOUND and not needs_tunnel
+    is_table_gone = problem.reason is Reason.TABLE_NOT_FOUND and world.resource.wire_type is None
     return problem.reason in TUNNEL_GONE or is_table_gone
 
 

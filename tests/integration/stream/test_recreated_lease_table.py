@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -29,7 +30,7 @@ async def scene() -> AsyncIterator[FollowScene]:
 
 def from_now(scene: FollowScene) -> FollowSettings:
     """Newest, as of a worker that starts at this moment."""
-    return FollowSettings(start_us=int(scene.clock.now() * 1e6))
+    return FollowSettings(start_us=int(scene.clock.now() * 1e6), starts_anew=True)
 
 
 async def delete_lease_table(scene: FollowScene) -> None:
@@ -73,18 +74,34 @@ async def test_workers_that_begin_together_find_the_table_of_their_start_in_ever
     assert not any(task.done() for task in scene.tasks.values())
 
 
-@pytest.mark.parametrize("has_start", [True, False])
-async def test_a_worker_that_finds_no_lease_says_where_it_begins(
-    scene: FollowScene, caplog: pytest.LogCaptureFixture, has_start: bool
+LEFT_OUT = (
+    "the stream has no lease yet, and it has changes before 2023-11-14T23:13:20+00:00: they are left out, read before "
+    "or not"
+)
+BEGINS = "the stream has no lease yet: reading begins at 2023-11-14T23:13:20+00:00"
+
+
+@pytest.mark.parametrize(
+    ("start", "has_changes", "told"),
+    [
+        ("newest", True, [("WARNING", LEFT_OUT)]),
+        ("newest", False, [("INFO", BEGINS)]),
+        ("time", True, [("INFO", BEGINS)]),
+        ("oldest", True, []),
+    ],
+)
+async def test_a_worker_that_finds_no_lease_warns_of_what_it_leaves_out(
+    scene: FollowScene, caplog: pytest.LogCaptureFixture, start: str, has_changes: bool, told: list[tuple[str, str]]
 ) -> None:
     await scene.begin()
+    if has_changes:
+        await scene.put(KEYS, [1])
     scene.clock.advance(3600)
-    settings = from_now(scene) if has_start else FollowSettings()
-    with caplog.at_level(logging.WARNING):
+    settings = FollowSettings() if start == "oldest" else replace(from_now(scene), starts_anew=start == "newest")
+    with caplog.at_level(logging.INFO):
         for name in ("first", "second"):
             worker = scene.worker(name, RecordingSink(), settings)
             await until(lambda worker=worker: worker.status.client_id is not None)
 
-    told = [record.getMessage() for record in caplog.records if record.action == LogAction.FIRST_LEASES]
-    text = "the stream has no lease yet: changes before 2023-11-14T23:13:20+00:00 are left out"
-    assert told == ([text] if has_start else [])
+    found = [record for record in caplog.records if record.action == LogAction.FIRST_LEASES]
+    assert [(record.levelname, record.getMessage()) for record in found] == told

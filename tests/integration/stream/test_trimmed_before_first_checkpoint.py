@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from ots_tunnel.errors import PossibleGap
 from ots_tunnel.sinks import Batch, Guard
 from ots_tunnel.stream.following.settings import FollowSettings
+from ots_tunnel.stream.processing.processor import InitializationInput, ProcessRecordsInput, ShutdownInput
 from tests.support.emulator.emulator_scene import TABLE
 from tests.support.emulator.follow_scene import KEYS, FollowScene, following
 from tests.support.sinks.sinks import RecordingSink
@@ -66,3 +68,45 @@ async def test_the_next_worker_goes_on_where_the_settings_say_so(scene: FollowSc
     await until(lambda: {(key, 2) for key in KEYS} <= set(sink.written))
 
     assert [gap["channel"] for gap in worker.status.document()["possibleGaps"]] == list(await scene.leases())
+
+
+class Silent:
+    """A processor that never stores a checkpoint, and its factory."""
+
+    def __init__(self, *, stores_at_the_end: bool = False) -> None:
+        self.given = 0
+        self._stores_at_the_end = stores_at_the_end
+
+    def create_processor(self) -> Silent:
+        return self
+
+    async def initialize(self, given: InitializationInput) -> None:
+        pass
+
+    async def process_records(self, given: ProcessRecordsInput) -> None:
+        self.given += len(given.records)
+        if self._stores_at_the_end and given.records:
+            raise RuntimeError("broken")
+
+    async def shutdown(self, given: ShutdownInput) -> None:
+        if self._stores_at_the_end:
+            await given.checkpointer.checkpoint()
+
+
+@pytest.mark.parametrize("stores_at_the_end", [False, True], ids=["no checkpoint", "one before what has failed"])
+async def test_the_next_processor_misses_them_as_well(scene: FollowScene, stores_at_the_end: bool) -> None:
+    await scene.begin()
+    await scene.put(KEYS, [1])
+    first = Silent(stores_at_the_end=stores_at_the_end)
+    worker = scene.processors("w", first)
+    await until(lambda: first.given, what="the records were given")
+    worker.shutdown()
+    await scene.tasks["w"]
+    scene.emulator.trim("demo", TABLE)
+    await scene.put(KEYS, [2])
+
+    second = Silent()
+    scene.processors("x", second)
+    with pytest.raises(PossibleGap, match="may be missing"):
+        await asyncio.wait_for(scene.tasks["x"], 60)
+    assert not second.given

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, Protocol
 
 from google.protobuf.message import DecodeError
 
-from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, Token
 from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from ots_tunnel.protocol.http.message import SummedBody
+from ots_tunnel.protocol.http.rpc import message_of
 from ots_tunnel.protocol.md5 import md5_of
 from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.record import Record
@@ -63,21 +63,14 @@ def read_page(body: bytes) -> PageContent:
 
 def read_page_in_python(body: bytes) -> PageContent:
     """Reference implementation of `read_page`."""
-    message: Any = tunnel_pb2.ReadRecordsResponse()
-    try:
-        message.ParseFromString(body)
-    except DecodeError as error:
-        raise CodecError(f"answer of {len(body)} bytes is not a ReadRecordsResponse") from error
-    missing = message.FindInitializationErrors()
-    if missing:
-        raise CodecError(f"ReadRecordsResponse lacks {', '.join(missing[:5])}")
-    if not isinstance(message.next_token, str):
-        raise CodecError("ReadRecordsResponse.next_token is not UTF-8")
-    records = [
-        Record(_ACTIONS[record.action_type], record.record, record.origin_record or None) for record in message.records
-    ]
+    message = message_of(tunnel_pb2.ReadRecordsResponse, body)
     may_more = message.may_more_record if message.HasField("may_more_record") else None
-    return PageContent(records, Token(message.next_token), may_more)
+    return PageContent(records_of(message.records), Token(message.next_token), may_more)
+
+
+def records_of(messages: Iterable[Any]) -> list[Record]:
+    """The records of an answer's messages, as the tunnel and the stream of a table number their fields."""
+    return [Record(_ACTIONS[each.action_type], each.record, each.origin_record or None) for each in messages]
 
 
 def count_actions(records: Sequence[Record]) -> Mapping[int, int]:

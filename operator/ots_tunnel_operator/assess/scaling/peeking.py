@@ -48,7 +48,7 @@ def may_sleep(world: World) -> bool:
     if spec.suspend or not spec.replicas:
         return False
     workers = wanted_workers(resource)
-    policy = settings.policy(spec.worker_settings.heartbeat_interval_seconds, spec.sink.holds_seconds)
+    policy = settings.policy(spec.worker_settings.heartbeat_interval_seconds, spec.sink.holds_seconds, spec.source.part)
     return not workers or (workers == 1 and is_idle_for_long(policy, world.scaling or History(), world.now))
 
 

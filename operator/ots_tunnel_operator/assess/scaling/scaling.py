@@ -184,7 +184,7 @@ def _decide(world: World, lag: Lag | None, history: History, record: Record) -> 
     spec = world.resource.spec
     settings = spec.autoscaling or Autoscaling()
     found = figures(world, lag, record.desired, record.scaled)
-    policy = settings.policy(spec.worker_settings.heartbeat_interval_seconds, spec.sink.holds_seconds)
+    policy = settings.policy(spec.worker_settings.heartbeat_interval_seconds, spec.sink.holds_seconds, spec.source.part)
     return decide(policy, record, found, history), found
 
 

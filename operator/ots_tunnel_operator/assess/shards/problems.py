@@ -1,6 +1,6 @@
 """Problems of a stream that is read without a tunnel, and of its table of leases. Pure.
 
-    the table is gone                   and its stream with it: a new table has another one; the workers run
+    the table is gone                   and its stream with it: a new table has another one; the workers are stopped
     stream off                          nothing can be read; the workers are stopped
     another stream has come             what was not read of the former one is lost; the workers are stopped
     the table is none for leases        its key differs; the workers are stopped
@@ -37,7 +37,7 @@ def find_lost_stream(world: World) -> Problem | None:
             f"{field}: no such table in instance {source.instance!r}, with its stream {recorded} that this object read"
         )
         text = f"changes that were not read yet are lost: create the table; then, {_apply_again(world)}"
-        return Problem(Reason.TABLE_NOT_FOUND, f"{gone}; {NOTHING_LOST if is_done else text}", _AFFECTED)
+        return Problem(Reason.NO_STREAM, f"{gone}; {NOTHING_LOST if is_done else text}", _AFFECTED)
     if isinstance(world.tunnel, Missing):
         lost = (
             f"; changes that were not read yet are lost, and a new stream does not have them: {_apply_again(world)}"

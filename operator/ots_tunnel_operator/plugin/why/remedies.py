@@ -142,11 +142,10 @@ def _possible_gap(ott: Ott) -> list[Step]:
 
 
 def _no_stream(ott: Ott) -> list[Step]:
-    """The stream is off; what a recorded one had not delivered is lost."""
-    on = Step(
-        "Switch the stream of the table on, with a retention of 1 to 168 hours, in the service's console or by its SDK."
-    )
-    return [on, *(_stream_replaced(ott) if ott.text("tunnel", "id") else [])]
+    """The stream is off, or gone with the table; what a recorded one had not delivered is lost."""
+    on = "witch the stream of the table on, with a retention of 1 to 168 hours, in the service's console or by its SDK."
+    found = f"Create the table, if it is gone, and s{on}" if ott.text("tunnel", "id") else f"S{on}"
+    return [Step(found), *(_stream_replaced(ott) if ott.text("tunnel", "id") else [])]
 
 
 def _stream_replaced(ott: Ott) -> list[Step]:
@@ -158,9 +157,7 @@ def _stream_replaced(ott: Ott) -> list[Step]:
 
 
 def _table_not_found(ott: Ott) -> list[Step]:
-    """The source table is gone; a stream that was read of it went with it."""
-    found = Step("Create the source table, or apply an object with the right name:", (commands.events(ott),))
-    return [found, *(_stream_replaced(ott) if ott.leases and ott.text("tunnel", "id") else [])]
+    return [Step("Create the source table, or apply an object with the right name:", (commands.events(ott),))]
 
 
 def _lease_table(ott: Ott) -> list[Step]:

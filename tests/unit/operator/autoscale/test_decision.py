@@ -124,6 +124,15 @@ def test_the_message_leads_from_the_wish_to_the_number(looks: list[tuple[Figures
     assert "more finish sooner" not in messages[0]
 
 
+def test_the_message_speaks_of_shards_where_there_are_no_channels() -> None:
+    loop = Loop(Policy(part="shard"))
+
+    loop.look(replace(LATE, lag=1000.0), 6)
+
+    [message] = [decision.change.message for decision in loop.decisions if decision.change is not None]
+    assert "16 within minReplicas, maxReplicas and the shards; one step goes to 8" in message
+
+
 def test_busy_workers_without_a_lag_get_more() -> None:
     loop = Loop()
 
@@ -272,15 +281,16 @@ def test_the_next_change_waits_until_the_last_one_has_settled() -> None:
     assert last.limit is Limit.COOLDOWN
 
 
-def test_a_scale_up_that_does_not_help_is_taken_back_and_blocks() -> None:
-    loop = Loop()
+@pytest.mark.parametrize("part", ["channel", "shard"])
+def test_a_scale_up_that_does_not_help_is_taken_back_and_blocks(part: str) -> None:
+    loop = Loop(Policy(part=part))
 
     loop.look(replace(LATE, slowest="c7 of pod-1"), 30)
 
     assert loop.changes() == [(Cause.BACKLOG, 4, 7), (Cause.INEFFECTIVE, 7, 4)]
     back = next(decision.change for decision in loop.decisions if decision.change and decision.change.after == 4)
     assert "7 workers process 1000 rows/s, 4 processed 1000: more of them do not help" in back.message
-    assert "the slowest channel is c7 of pod-1" in back.message
+    assert f"the slowest {part} is c7 of pod-1" in back.message
     assert loop.decisions[-1].limit is Limit.INEFFECTIVE
 
 

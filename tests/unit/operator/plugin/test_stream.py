@@ -98,7 +98,7 @@ def test_the_table_of_leases_of_an_object_is_not_to_be_edited() -> None:
 
 @pytest.mark.parametrize(
     "reason",
-    [Reason.POSSIBLE_GAP, Reason.LEASE_TABLE_UNUSABLE, Reason.DESTINATION_BEHIND_TUNNEL, Reason.TABLE_NOT_FOUND],
+    [Reason.POSSIBLE_GAP, Reason.LEASE_TABLE_UNUSABLE, Reason.DESTINATION_BEHIND_TUNNEL, Reason.NO_STREAM],
 )
 @pytest.mark.parametrize(("start", "is_warned"), [("Earliest", False), ("Latest", True)])
 def test_where_latest_would_leave_out_changes_another_start_is_named(
@@ -113,9 +113,9 @@ def test_where_latest_would_leave_out_changes_another_start_is_named(
 
 
 def test_a_table_that_is_gone_is_created_before_the_object_is_applied_again() -> None:
-    first, second = steps_for(by_leases(), Reason.TABLE_NOT_FOUND)
+    first, second = steps_for(by_leases(), Reason.NO_STREAM)
 
-    assert first.text.startswith("Create the source table")
+    assert first.text.startswith("Create the table, if it is gone, and switch the stream of the table on")
     assert second.commands == (DELETE,)
 
 

@@ -104,11 +104,19 @@ def parse_response(op: Operation, response: HttpResponse) -> Any:
 
     Raises:
         ServiceError: the service answered with an error; the subclass decides what to do (see `errors`).
-        CodecError: the body of a success is not that message or lacks a required field.
+        CodecError: see `message_of`.
     """
-    body = body_of(op, response)
-    message: Any = op.response_type()
-    name = op.response_type.__name__
+    return message_of(op.response_type, body_of(op, response))
+
+
+def message_of(response_type: type[Message], body: bytes) -> Any:
+    """The body of a success as a message.
+
+    Raises:
+        CodecError: the bytes are not that message, lack a required field, or have text that is not UTF-8.
+    """
+    message: Any = response_type()
+    name = response_type.__name__
     try:
         message.ParseFromString(body)
     except DecodeError as error:

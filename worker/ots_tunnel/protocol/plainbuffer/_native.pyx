@@ -9,7 +9,7 @@ Parts, one file each, compiled as one module so that the C compiler can inline a
     native/cells.pxi      the grammar: cells and rows, found and verified; C structs, no Python objects
     native/columns.pxi    names, values, and the class Column
     native/record.pxi     the class Record, a view of its page
-    native/page.pxi       framing of a ReadRecordsResponse, counts over its records
+    native/page.pxi       framing of the answers that hold records, counts over them
     native/md5.pxi        MD5 of several bodies at a time
     native/http.pxi       the head of an HTTP answer
     native/batch.pxi      a BatchWriteRowRequest from records, its answer, the plan of a page's requests

@@ -9,18 +9,15 @@ from typing import Any
 
 from ots_tunnel.client.answered import check_answered
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import Action
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.message import HttpResponse
 from ots_tunnel.protocol.http.operations import Operation
-from ots_tunnel.protocol.http.rpc import parse_response, service_time
-from ots_tunnel.protocol.record import Record
+from ots_tunnel.protocol.http.rpc import body_of, parse_response, service_time
+from ots_tunnel.protocol.shard_page import read_shard_page
 from ots_tunnel.stream.shards import Shard, ShardId, ShardIterator, ShardPage, StreamInfo
 
 #: Of the retention in a stream's description.
 HOUR_SECONDS = 3600.0
-
-_ACTIONS = {int(action): action for action in Action}
 
 
 def service_answer(operation: Operation, response: HttpResponse) -> Any:
@@ -53,22 +50,17 @@ def timed_answer(operation: Operation, response: HttpResponse) -> tuple[Any, flo
     return service_answer(operation, response), service_time(response)
 
 
-def read_shard_page(operation: Operation, response: HttpResponse) -> ShardPage:
+def page_of(operation: Operation, response: HttpResponse) -> ShardPage:
     """One page of records; none is decoded.
 
     Raises:
         ConnectionLost: the answer is not the service's.
         CodecError: the next iterator is empty: it is neither a position nor the end.
-        ServiceError, CodecError: see `protocol.http.rpc.parse_response`.
+        ServiceError: see `protocol.http.rpc.body_of`. CodecError: see `protocol.shard_page.read_shard_page`.
     """
-    message = service_answer(operation, response)
-    following = None
-    if message.HasField("next_shard_iterator"):
-        following = ShardIterator(message.next_shard_iterator)
-        if not following:
-            raise CodecError("GetStreamRecordResponse.next_shard_iterator is empty: the shard's place would be lost")
-    records = [
-        Record(_ACTIONS[each.action_type], each.record, each.origin_record or None) for each in message.stream_records
-    ]
-    may_more = message.may_more_record if message.HasField("may_more_record") else None
+    records, iterator, may_more = read_shard_page(body_of(operation, response))
+    check_answered(operation.name, response)
+    if iterator == "":
+        raise CodecError("GetStreamRecordResponse.next_shard_iterator is empty: the shard's place would be lost")
+    following = None if iterator is None else ShardIterator(iterator)
     return ShardPage(records, following, may_more, len(response.body), service_time(response))

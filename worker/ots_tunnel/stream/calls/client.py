@@ -21,7 +21,7 @@ from ots_tunnel.protocol.backoff import CALL_RETRY, READ_RETRY
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.stream.calls.answers import (
     HOUR_SECONDS,
-    read_shard_page,
+    page_of,
     service_answer,
     shards_of,
     streams_of,
@@ -158,7 +158,7 @@ class StreamClient:
 
         Raises:
             TunnelExpired: the stream no longer keeps what follows the iterator.
-            CodecError: see `answers.read_shard_page`.
+            CodecError: see `answers.page_of`.
         """
         message = pb.GetStreamRecordRequest(shard_iterator=iterator, limit=limit)
         answer, _ = await self._caller.call(
@@ -166,7 +166,7 @@ class StreamClient:
             message,
             retry=READ_RETRY,
             before_answer=before_answer,
-            parse=read_shard_page,
+            parse=page_of,
         )
         page: ShardPage = answer
         return page

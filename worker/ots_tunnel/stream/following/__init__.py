@@ -5,6 +5,7 @@ work             the interface of the work on one shard
 shard_task       one held lease: carries out the decisions of its state machine
 parents          whether a shard's parents are read
 reader           reads a shard's pages, and notices what was trimmed
+first_place      where a shard's first page begins becomes its checkpoint
 gaps             changes that may be missing
 owner            what a follower needs of its worker
 stream_sync      the start: stream, table, leases; and the rounds in which shards come and go

@@ -30,6 +30,7 @@ from ots_tunnel.stream.calls.client import StreamClient
 from ots_tunnel.stream.calls.former_streams import former_streams, mark, marked_ms
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
+from ots_tunnel.stream.calls.older_records import keeps_older
 from ots_tunnel.stream.calls.passing import may_pass
 from ots_tunnel.stream.following.owner import Owner
 from ots_tunnel.stream.following.settings import FollowSettings
@@ -157,14 +158,22 @@ class StreamSync:
             start_us=self._settings.start_us,
             keep_unread=self._settings.stops_at_gaps,
             tell_missing=lambda lease: self._tell_missing(stream, lease),
-            tell_start=self._tell_start,
+            tell_start=lambda start_us: self._tell_start(stream, start_us),
         )
 
-    def _tell_start(self, start_us: int) -> None:
-        """Nothing tells a first start from one behind a table of leases that was deleted."""
+    async def _tell_start(self, stream: StreamInfo, start_us: int) -> None:
+        """A warning where changes are left out that a table of leases, which was deleted, may not have delivered.
+
+        Nothing tells a first start from one behind such a table. A time that the settings name leaves out the same
+        changes whenever it is used, and before the first change of a stream there is nothing to leave out.
+        """
         start = datetime.fromtimestamp(start_us / 1e6, UTC).isoformat(timespec="seconds")
         fields = {"action": LogAction.FIRST_LEASES, "tunnel_id": self._table.name}
-        logger.warning("the stream has no lease yet: changes before %s are left out", start, extra=fields)
+        if self._settings.starts_anew and await keeps_older(self._client, stream.stream_id, start_us):
+            text = "the stream has no lease yet, and it has changes before %s: they are left out, read before or not"
+            logger.warning(text, start, extra=fields)
+        else:
+            logger.info("the stream has no lease yet: reading begins at %s", start, extra=fields)
 
     def _tell_missing(self, stream: StreamInfo, lease: Lease) -> None:
         if lease.shard_id in self._told:

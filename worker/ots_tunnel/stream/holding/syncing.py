@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Awaitable, Callable, Set
 from dataclasses import replace
 
 from ots_tunnel.stream.calls.client import StreamClient
@@ -13,6 +13,10 @@ from ots_tunnel.stream.lease.lease import Lease, Position
 from ots_tunnel.stream.shards import ShardId, StreamShards
 
 
+async def _untold(start_us: int) -> None:
+    pass
+
+
 async def sync_shards(
     client: StreamClient,
     table: LeaseTable,
@@ -21,7 +25,7 @@ async def sync_shards(
     start_us: int | None = None,
     keep_unread: bool = False,
     tell_missing: Callable[[Lease], None] = lambda lease: None,
-    tell_start: Callable[[int], None] = lambda start_us: None,
+    tell_start: Callable[[int], Awaitable[None]] = _untold,
 ) -> SyncPlan:
     """Create and delete leases as the stream lists its shards; returns what was done.
 
@@ -36,7 +40,8 @@ async def sync_shards(
             each sync finds them again.
         tell_missing: called for each of them before anything is changed: a call that fails afterwards must not hide it.
             It may be called again for one that stays.
-        tell_start: called with the start that counts before it is used; another worker may have named it.
+        tell_start: called with the start that counts before it is used; another worker may have named it. Where a call
+            fails before the first lease exists, it is called again.
 
     Raises:
         ObjectNotExist: stream or table do not exist.
@@ -53,7 +58,7 @@ async def sync_shards(
     parents = frozenset() if is_first else frozenset(shard.shard_id for shard in found.shards)
     if is_first and start_us is not None:
         start_us = await set_start(table, stream_id, start_us)
-        tell_start(start_us)
+        await tell_start(start_us)
     await _create(client, table, stream_id, done, start_us if is_first else None, parents)
     deleted = tuple([lease for lease in done.delete if await table.delete(lease)])
     lost = plan.lost if keep_unread else tuple(lease for lease in deleted if not lease.is_finished)

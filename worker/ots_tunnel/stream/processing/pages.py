@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ots_tunnel.protocol.idle_read import IdleReads
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.stream.decide.consumer import Event
+from ots_tunnel.stream.following.first_place import first_place
 from ots_tunnel.stream.following.reader import ShardReader
 from ots_tunnel.stream.holding.held_lease import HeldLease
 from ots_tunnel.stream.lease.lease import SHARD_END, Position
@@ -60,6 +61,7 @@ class ProcessorPages:
             page = await self._steps.unless_stopped(self._reader.read(checkpointer.position))
             if page is None:
                 return Event.DRAINED
+            await self._keep_first_place(checkpointer)
             following = SHARD_END if page.next_iterator is None else Position(page.next_iterator)
             if page.records or self._parts.gives_empty_pages:
                 await self._give(processor, checkpointer, page.records, following)
@@ -74,6 +76,16 @@ class ProcessorPages:
             if pace is not None and checkpointer.position != SHARD_END:
                 seconds = pace.pause(asyncio.get_running_loop().time(), self._parts.entropy())
                 await self._steps.unless_stopped(asyncio.sleep(seconds))
+
+    async def _keep_first_place(self, checkpointer: RecordProcessorCheckpointer) -> None:
+        """Store where the first page begins, for a processor that stores no checkpoint before the stream drops it."""
+        if first_place(self._reader, self._held) is None:
+            return
+        await checkpointer.settled()  # what `initialize` has begun to store counts more
+        place = first_place(self._reader, self._held)
+        if place is not None:
+            await self._held.store(place)
+            checkpointer.permit(place)  # what is permitted before the first page is its place, too
 
     async def _give(
         self,

@@ -3,15 +3,15 @@
 A token is the text of a position; the end of the shard is `FINISHED`. The checkpoint is read when no earlier one of
 this worker can be carried out any more (`HeldLease.settle`): every replay begins there.
 
-TRIM_HORIZON moves: what the stream drops is no part of it any more. So once a page is read from there, its place
-becomes the checkpoint, before the page goes to the sink. Where its records are dropped before they are confirmed, the
-next reading is refused, and that is a possible gap; at TRIM_HORIZON it would go on behind them in silence.
+Once a page is read from TRIM_HORIZON, its place becomes the checkpoint, before the page goes to the sink
+(`following.first_place`).
 """
 
 from __future__ import annotations
 
 from ots_tunnel.client.tunnel import Page
 from ots_tunnel.model import FINISHED, Checkpoint, Token
+from ots_tunnel.stream.following.first_place import first_place
 from ots_tunnel.stream.following.reader import ShardReader
 from ots_tunnel.stream.holding.held_lease import HeldLease
 from ots_tunnel.stream.lease.lease import SHARD_END, TRIM_HORIZON, Position
@@ -64,8 +64,8 @@ class ShardCursor:
                 not be stored.
         """
         page = await self._reader.read(position_of(token), before_answer)
-        oldest = self._reader.oldest
-        if oldest is not None and self._held.lease.checkpoint in (TRIM_HORIZON, ""):
-            await self._held.store(Position(oldest))
+        place = first_place(self._reader, self._held)
+        if place is not None:
+            await self._held.store(place)
         following = FINISHED if page.next_iterator is None else Token(page.next_iterator)
         return Page(page.records, following, page.may_more, page.size_bytes, page.service_time)

@@ -47,6 +47,7 @@ def follow_settings(document: StreamDocument) -> FollowSettings:
         client.parent_poll_interval_seconds,
         client.sync_interval_seconds,
         start_us=start_of(source),
+        starts_anew=source.start_time is None,
         stops_at_gaps=source.on_possible_gap == "Stop",
     )
 

@@ -48,6 +48,11 @@ def test_a_healthy_object_has_no_problem() -> None:
 @pytest.mark.parametrize(
     ("of", "reason", "says"),
     [
+        (
+            stream_world(source=Missing(), tunnel=UNREAD),
+            Reason.NO_STREAM,
+            "spec.source.table 'flights': no such table in instance",
+        ),
         (stream_world(tunnel=Missing()), Reason.NO_STREAM, "spec.source.table 'flights': its stream is switched off"),
         (stream_world(tunnel=ANOTHER), Reason.STREAM_REPLACED, "found flights_1800000000, this object read flights_17"),
         (
@@ -94,9 +99,9 @@ def test_a_stream_that_is_off_before_anything_was_read_loses_nothing() -> None:
     assert "kubectl delete ott flights-copy -n default" in used.message
 
 
-@pytest.mark.parametrize("found", [Missing(), ANOTHER])
-def test_the_verdict_stays_while_nothing_can_be_seen(found: Missing | Tunnel) -> None:
-    told = reported(stream_world(tunnel=found))["verdict"]
+@pytest.mark.parametrize("gone", [{"tunnel": Missing()}, {"tunnel": ANOTHER}, {"source": Missing(), "tunnel": UNREAD}])
+def test_the_verdict_stays_while_nothing_can_be_seen(gone: dict[str, Any]) -> None:
+    told = reported(stream_world(**gone))["verdict"]
     after = stream_world(stream_resource(stream_recorded(verdict=told)), tunnel=UNREAD)
 
     problem = planned(after).problem
@@ -188,7 +193,7 @@ def test_a_table_that_is_gone_has_taken_its_stream_along() -> None:
 
     assert found is not None
     assert fresh is not None
-    assert found.reason is fresh.reason is Reason.TABLE_NOT_FOUND
+    assert (found.reason, fresh.reason) == (Reason.NO_STREAM, Reason.TABLE_NOT_FOUND)
     assert "with its stream flights_1700000000" in found.message
     assert "kubectl delete ott flights-copy -n default" in found.message
     assert "stream" not in fresh.message

@@ -4,12 +4,22 @@ cdef enum:
     # Keys of protobuf: field number and wire type.
     # ReadRecordsResponse: records, next_token, may_more_record.
     PAGE_RECORD = 1 << 3 | 2
-    PAGE_NEXT_TOKEN = 2 << 3 | 2
+    PAGE_NEXT = 2 << 3 | 2
     PAGE_MAY_MORE = 3 << 3 | 0
     # Record: action_type, record, origin_record.
     RECORD_ACTION = 1 << 3 | 0
     RECORD_BODY = 2 << 3 | 2
     RECORD_ORIGIN = 3 << 3 | 2
+    # GetStreamRecordResponse numbers records, their fields and the next position alike.
+    SHARD_CONSUMED = 3 << 3 | 2
+    SHARD_MAY_MORE = 4 << 3 | 0
+    # ConsumedCapacity: capacity_unit, capacity_data_size. CapacityUnit: read, write.
+    CONSUMED_UNIT = 1 << 3 | 2
+    CONSUMED_SIZE = 2 << 3 | 2
+    UNIT_READ = 1 << 3 | 0
+    UNIT_WRITE = 2 << 3 | 0
+    # A field that a message does not have: no key is negative.
+    NO_FIELD = -1
 
 cdef inline Py_ssize_t _varint(const byte* data, Py_ssize_t at, Py_ssize_t end, unsigned long long* value) noexcept nogil:
     """Offset after the number at `at`; -1 if it does not end."""
@@ -61,8 +71,31 @@ cdef Record _read_record(bytes page, const byte* data, Py_ssize_t at, Py_ssize_t
     return record
 
 
-def read_page(bytes page not None):
-    """Records, next token and may_more of a ReadRecordsResponse; None if the reference has to read it."""
+cdef bint _is_consumed(const byte* data, Py_ssize_t at, Py_ssize_t end) noexcept nogil:
+    """Whether a ConsumedCapacity is complete; False also where only the reference can decide. Nothing of it is used."""
+    cdef unsigned long long number = 0
+    cdef Py_ssize_t start = 0, after
+    cdef bint has_unit = False
+    while at < end:
+        if data[at] == CONSUMED_UNIT:
+            has_unit = True
+        elif data[at] != CONSUMED_SIZE:
+            return False
+        after = _block(data, at + 1, end, &start)
+        if after < 0:
+            return False
+        at = start
+        while at < after:
+            if data[at] != UNIT_READ and data[at] != UNIT_WRITE:
+                return False
+            at = _varint(data, at + 1, after, &number)
+            if at < 0:
+                return False
+    return has_unit
+
+
+cdef tuple _read_page(bytes page, int may_more_key, int consumed_key):
+    """Records, next position and may_more of an answer with records; None if the reference has to read it."""
     if _reference is None:
         _bind()
     cdef const byte* data = <const byte*>PyBytes_AS_STRING(page)
@@ -70,7 +103,7 @@ def read_page(bytes page not None):
     cdef unsigned long long number = 0
     cdef list records = []
     cdef Record record
-    token = may_more = None
+    following = may_more = None
     while at < end:
         if data[at] == PAGE_RECORD:
             at = _block(data, at + 1, end, &start)
@@ -80,22 +113,37 @@ def read_page(bytes page not None):
             if record is None:
                 return None
             records.append(record)
-        elif data[at] == PAGE_NEXT_TOKEN:
+        elif data[at] == PAGE_NEXT:
             at = _block(data, at + 1, end, &start)
             if at < 0:
                 return None
             try:
-                token = PyUnicode_DecodeUTF8(<const char*>data + start, at - start, NULL)
+                following = PyUnicode_DecodeUTF8(<const char*>data + start, at - start, NULL)
             except UnicodeDecodeError:
                 return None
-        elif data[at] == PAGE_MAY_MORE:
+        elif data[at] == may_more_key:
             at = _varint(data, at + 1, end, &number)
             if at < 0:
                 return None
             may_more = number != 0
+        elif data[at] == consumed_key:
+            at = _block(data, at + 1, end, &start)
+            if at < 0 or not _is_consumed(data, start, at):
+                return None
         else:
             return None
-    return None if token is None else (records, token, may_more)
+    return records, following, may_more
+
+
+def read_page(bytes page not None):
+    """Records, next token and may_more of a ReadRecordsResponse; None if the reference has to read it."""
+    cdef tuple found = _read_page(page, PAGE_MAY_MORE, NO_FIELD)
+    return None if found is None or found[1] is None else found
+
+
+def read_shard_page(bytes page not None):
+    """Records, next iterator and may_more of a GetStreamRecordResponse; None if the reference has to read it."""
+    return _read_page(page, SHARD_MAY_MORE, SHARD_CONSUMED)
 
 
 def count_actions(list records not None):
