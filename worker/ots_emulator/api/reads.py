@@ -15,7 +15,8 @@ from ots_emulator.api.rows.wide_rows import Cut, cut_row
 from ots_emulator.api.table_messages import key_schema_message
 from ots_emulator.ledger import DOTNET, ERRORS, GO, JAVA, PYTHON, documented, guessed, tested
 from ots_emulator.refusal import Refusal, RequestRefusal, check_table_name, parameter_invalid, request_invalid
-from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY, TYPE_NAME, Key, read_primary_key, type_of
+from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY, TYPE_NAME, Key, type_of
+from ots_emulator.tables.sent_keys import read_primary_key
 from ots_emulator.tables.table import Table
 from ots_emulator.tables.transactions import Scope
 from ots_tunnel.model import Marker, PrimaryKey
@@ -224,6 +225,19 @@ LEDGER: Final = (
         "GetRow, BatchGetRow, GetRange",
         "a filter's part that cannot be converted counts as missing",
         "no source says so",
+    ),
+    documented(
+        "GetRow, BatchGetRow, GetRange",
+        "the words for filters that cannot be parsed, and for pages of columns that are out of range",
+        ERRORS,
+    ),
+    documented(
+        "GetRow, BatchGetRow, GetRange",
+        "which of versions, a time and a range of times go together; -1 versions are all of them",
+        ERRORS,
+    ),
+    documented(
+        "GetRow, BatchGetRow, GetRange", "a key with columns, a delete marker or a placeholder is refused", ERRORS
     ),
     tested("GetRow", "a missing row is empty", PYTHON("row_op_test.test_get_row_miss")),
     documented("GetRow", "a missing row costs one unit"),

@@ -41,13 +41,22 @@ def test_a_placeholder_is_filled_in_a_new_row() -> None:
     write = put_of(("k", 7), ("s", Marker.AUTO_INCREMENT))
     sent = write.row
 
-    keyed = with_key(write, table_of(*COLUMNS), NOW_US)
+    keyed = with_key(write, table_of(*COLUMNS), NOW_US + 999)
 
     assert write.row == sent
     assert keyed.key == (7, NOW_US)
     row = decode_row(keyed.write.row)
     assert row.primary_key == (("k", 7), ("s", NOW_US))
     assert [(column.name, column.value) for column in row.columns] == [("v", 1)]
+
+
+def test_values_of_one_millisecond_differ() -> None:
+    table = table_of(*COLUMNS)
+    write = put_of(("k", 7), ("s", Marker.AUTO_INCREMENT))
+
+    keys = [with_key(write, table, NOW_US + microseconds).key for microseconds in (1, 2, 1000)]
+
+    assert keys == [(7, NOW_US), (7, NOW_US + 1), (7, NOW_US + 1000)]
 
 
 def test_an_explicit_value_of_an_auto_increment_column_stays() -> None:
@@ -70,7 +79,7 @@ def test_a_key_that_does_not_fit_refuses_its_row_only() -> None:
 def test_a_condition_contradicts_a_placeholder() -> None:
     write = put_of(("k", 7), ("s", Marker.AUTO_INCREMENT), existence="EXPECT_EXIST")
 
-    with pytest.raises(Refusal, match="Can't set condition"):
+    with pytest.raises(Refusal, match="Invalid expect:EXPECT_EXIST when modify row with pk auto increment"):
         with_key(write, table_of(*COLUMNS), NOW_US)
 
 
