@@ -445,3 +445,41 @@ def test_channels_that_wait_for_their_parents_are_no_reason_to_wait() -> None:
     found = query_world(tunnel=Tunnel(description(channel("c1", client=CLIENT), child, kind=TunnelType.Stream)))
 
     assert conditions(found)["Ready"] == ("True", "Consuming")
+
+
+@pytest.mark.parametrize(
+    ("conf", "told"),
+    [
+        ({"spark.sql.streaming.commitProtocolClass": "a.B"}, "allowed is none: without Spark's own commits of files"),
+        ({"spark.speculation": " True"}, "found spark.speculation, allowed is none or false: a second attempt"),
+        ({"spark.hadoop.fs.file.impl": "a.B"}, "found spark.hadoop.fs.file.impl, allowed is none: the files of"),
+        (
+            {"spark.kubernetes.executor.volumes.persistentVolumeClaim.x.mount.path": "/lake/flights/"},
+            "where the files of the query are: allowed are volumes of spec.spark.executor.podTemplate",
+        ),
+        (
+            {"spark.kubernetes.driver.volumes.hostPath.x.mount.path": "/var/lib"},
+            "'/var/lib', where the checkpoints of the query are: allowed are volumes of spec.spark.driver.podTemplate",
+        ),
+    ],
+)
+def test_settings_that_break_the_promise_are_told_before_anything_is_created(conf: dict[str, str], told: str) -> None:
+    of = query_resource({}, spark=BY_QUERY["spark"] | {"conf": conf})
+    plan = planned(query_world({}, of, tunnel=Missing(), query_pods=()))
+
+    assert plan.actions == ()
+    assert plan.problem is not None
+    assert plan.problem.reason is Reason.INVALID_SPEC
+    assert plan.problem.message.startswith("spec.spark.conf: found ")
+    assert told in plan.problem.message
+
+
+def test_other_settings_are_spark_s() -> None:
+    conf = {
+        "spark.speculation": "false",
+        "spark.sql.sources.commitProtocolClass": "a.B",
+        "spark.kubernetes.executor.volumes.emptyDir.spark-local-dir-1.mount.path": "/lake/flights-scratch",
+    }
+    of = query_resource({}, spark=BY_QUERY["spark"] | {"conf": conf})
+
+    assert planned(query_world({}, of, tunnel=Missing(), query_pods=())).problem is None
