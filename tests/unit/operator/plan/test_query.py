@@ -55,6 +55,7 @@ OBJECTS = [
     "SparkApplication/flights-copy-stream",
 ]
 BROKEN = replace(WELL, error="the folder belongs to another tunnel", is_final=True)
+EXPIRED = Tunnel(replace(FREE.description, tunnel=replace(FREE.description.tunnel, expired=True)))
 BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
 
 
@@ -483,3 +484,23 @@ def test_other_settings_are_spark_s() -> None:
     of = query_resource({}, spark=BY_QUERY["spark"] | {"conf": conf})
 
     assert planned(query_world({}, of, tunnel=Missing(), query_pods=())).problem is None
+
+
+@pytest.mark.parametrize(
+    ("tunnel", "reason"),
+    [(EXPIRED, Reason.TUNNEL_EXPIRED), (Missing(), Reason.TUNNEL_NOT_FOUND)],
+    ids=["expired", "deleted"],
+)
+def test_a_query_whose_tunnel_is_gone_is_suspended_until_the_object_starts_over(tunnel: Any, reason: Reason) -> None:
+    found = query_world(tunnel=tunnel)
+    problem = planned(found).problem
+
+    assert applied(found)["spec"]["suspend"] is True
+    assert problem is not None
+    assert problem.reason is reason
+    # a folder of files is of one query, and the next one has another tunnel
+    assert "with another spec.source.tunnel.name and another spec.sink.files.url" in problem.message
+    assert conditions(found)["Ready"] == ("False", reason.value)
+    # its driver has ended by the same error
+    over = query_app("COMPLETED") | query_record(BROKEN)
+    assert planned(query_world(over, tunnel=tunnel, query_pods=())).problem == problem
