@@ -17,11 +17,13 @@ from pyspark.sql.types import LongType, StructField, StructType
 from ots_emulator import Emulator
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.client.tunnel import SyncTunnelClient
-from ots_tunnel.errors import ConfigError, PossibleGap, TunnelError
+from ots_tunnel.errors import ConfigError, PossibleGap, TunnelError, TunnelExpired
 from ots_tunnel.model import Action, ChannelStatus, Stage, TunnelDescription, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.spark.source import TablestoreDataSource
+from ots_tunnel.spark.stream import follower
+from ots_tunnel.spark.stream.offset_json import offset_from_json
 from ots_tunnel.spark.stream.options import DEFAULT_BATCH_BYTES, StreamOptions
 from tests.support.waiting import wait_until
 
@@ -284,6 +286,41 @@ def test_a_split_and_a_merge_lose_nothing(
         assert found == sorted(found), "parents before children"
 
 
+@pytest.mark.parametrize("is_read", [True, False], ids=["written", "logged"])
+def test_a_batch_with_the_end_of_a_parent_comes_again_before_the_children(
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine], is_read: bool
+) -> None:
+    tunnels.create()
+    engine = engine_of(instance, engines)
+    write(instance, *range(9000, 9005))
+    engine.until_rows(5)
+    write(instance, *range(9005, 9010))
+    parent, *children = emulator.call("split", "demo", "flights")
+    write(instance, *range(9010, 9020))
+
+    def has_end() -> bool:
+        """Whether the batch that is logged last has the end; the ones before are committed."""
+        if engine.committed < len(engine.offsets) - 1:
+            engine.run()
+            engine.commit()
+        return engine.plan() and offset_from_json(json.loads(engine.offsets[-1])).channels[parent].is_finished
+
+    wait_until(has_end)
+    if is_read:
+        engine.run()
+    # killed before the commit: nothing of the children may be read yet, and the parent has to be readable still
+    assert not tunnels.is_over(parent)
+    engine.restart(reader_of(instance))
+    before = flights(engine.rows())
+    rows = engine.until_rows(20)
+
+    assert before == list(range(9000, 9010))
+    assert flights(rows)[:10] == before
+    assert sorted(flights(rows)) == list(range(9000, 9020))
+    assert {row["channel"] for row in rows[10:]} <= set(children)
+    wait_until(lambda: not engine.turn() and tunnels.is_over(parent))
+
+
 def test_a_channel_that_ends_needs_no_further_records(
     instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine]
 ) -> None:
@@ -438,6 +475,39 @@ def test_what_a_stream_is_not(instance: Instance) -> None:
 def test_the_reader_can_be_pickled_before_it_is_used(instance: Instance) -> None:
     assert isinstance(pickle.loads(pickle.dumps(reader_of(instance))), DataSourceStreamReader)
     assert StreamOptions.parse(options(instance)).batch_bytes == DEFAULT_BATCH_BYTES
+
+
+def test_an_expired_tunnel_ends_the_query_that_follows_it(
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine]
+) -> None:
+    tunnels.create()
+    engine = engine_of(instance, engines)
+    write(instance, 9000)
+    engine.until_rows(1)
+
+    emulator.call("expire_tunnel", "demo", "stream")
+
+    with pytest.raises(TunnelExpired):
+        wait_until(engine.plan, 60)
+
+
+def test_a_tunnel_whose_description_alone_tells_that_it_has_expired_ends_the_query(
+    instance: Instance, tunnels: Tunnels, engines: list[Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which other calls tell it is known of no service; the query would wait without end and without an error."""
+    tunnels.create()
+    engine = engine_of(instance, engines)
+    write(instance, 9000)
+    monkeypatch.setattr(follower, "WATCH_SECONDS", 0.1)
+    engine.until_rows(1)
+
+    async def expired(*_: object) -> TunnelDescription:
+        raise TunnelExpired("OTSTunnelExpired", "tunnel 'stream' of table 'flights' has expired: create it again")
+
+    monkeypatch.setattr(follower, "describe", expired)
+
+    with pytest.raises(TunnelExpired, match="'stream' of table 'flights' has expired"):
+        wait_until(engine.plan, 60)
 
 
 def test_errors_of_the_service_reach_the_query(instance: Instance, tunnels: Tunnels, engines: list[Engine]) -> None:

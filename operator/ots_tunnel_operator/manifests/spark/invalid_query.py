@@ -10,6 +10,7 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests.files_place import folder_of
 from ots_tunnel_operator.manifests.spark.query_application import driver_pod
 from ots_tunnel_operator.manifests.spark.query_document import CHECKPOINT_DIRECTORY, query_config
+from ots_tunnel_operator.manifests.spark.query_settings import conf_findings
 from ots_tunnel_operator.manifests.spark.submission import DRIVER_CONTAINER, EXECUTOR_CONTAINER
 from ots_tunnel_operator.manifests.template_depth import too_deep
 from ots_tunnel_operator.manifests.worker_mounts import Mount, mount_of
@@ -35,6 +36,9 @@ def query_findings(obj: TablestoreTunnel) -> Iterator[Problem]:
         yield Problem(Reason.INVALID_SPEC, str(error))
     if files is None:
         return
+    folders = {folder_of(files): "files of the query", CHECKPOINT_DIRECTORY: "checkpoints of the query"}
+    for text in conf_findings(settings.conf, folders):
+        yield Problem(Reason.INVALID_SPEC, text)
     mounts = []
     for path, (template, container) in templates.items():
         mount = mount_of(template, folder_of(files), container)

@@ -55,6 +55,7 @@ OBJECTS = [
     "SparkApplication/flights-copy-stream",
 ]
 BROKEN = replace(WELL, error="the folder belongs to another tunnel", is_final=True)
+EXPIRED = Tunnel(replace(FREE.description, tunnel=replace(FREE.description.tunnel, expired=True)))
 BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
 
 
@@ -445,3 +446,61 @@ def test_channels_that_wait_for_their_parents_are_no_reason_to_wait() -> None:
     found = query_world(tunnel=Tunnel(description(channel("c1", client=CLIENT), child, kind=TunnelType.Stream)))
 
     assert conditions(found)["Ready"] == ("True", "Consuming")
+
+
+@pytest.mark.parametrize(
+    ("conf", "told"),
+    [
+        ({"spark.sql.streaming.commitProtocolClass": "a.B"}, "allowed is none: without Spark's own commits of files"),
+        ({"spark.speculation": " True"}, "found spark.speculation, allowed is none or false: a second attempt"),
+        ({"spark.hadoop.fs.file.impl": "a.B"}, "found spark.hadoop.fs.file.impl, allowed is none: the files of"),
+        (
+            {"spark.kubernetes.executor.volumes.persistentVolumeClaim.x.mount.path": "/lake/flights/"},
+            "where the files of the query are: allowed are volumes of spec.spark.executor.podTemplate",
+        ),
+        (
+            {"spark.kubernetes.driver.volumes.hostPath.x.mount.path": "/var/lib"},
+            "'/var/lib', where the checkpoints of the query are: allowed are volumes of spec.spark.driver.podTemplate",
+        ),
+    ],
+)
+def test_settings_that_break_the_promise_are_told_before_anything_is_created(conf: dict[str, str], told: str) -> None:
+    of = query_resource({}, spark=BY_QUERY["spark"] | {"conf": conf})
+    plan = planned(query_world({}, of, tunnel=Missing(), query_pods=()))
+
+    assert plan.actions == ()
+    assert plan.problem is not None
+    assert plan.problem.reason is Reason.INVALID_SPEC
+    assert plan.problem.message.startswith("spec.spark.conf: found ")
+    assert told in plan.problem.message
+
+
+def test_other_settings_are_spark_s() -> None:
+    conf = {
+        "spark.speculation": "false",
+        "spark.sql.sources.commitProtocolClass": "a.B",
+        "spark.kubernetes.executor.volumes.emptyDir.spark-local-dir-1.mount.path": "/lake/flights-scratch",
+    }
+    of = query_resource({}, spark=BY_QUERY["spark"] | {"conf": conf})
+
+    assert planned(query_world({}, of, tunnel=Missing(), query_pods=())).problem is None
+
+
+@pytest.mark.parametrize(
+    ("tunnel", "reason"),
+    [(EXPIRED, Reason.TUNNEL_EXPIRED), (Missing(), Reason.TUNNEL_NOT_FOUND)],
+    ids=["expired", "deleted"],
+)
+def test_a_query_whose_tunnel_is_gone_is_suspended_until_the_object_starts_over(tunnel: Any, reason: Reason) -> None:
+    found = query_world(tunnel=tunnel)
+    problem = planned(found).problem
+
+    assert applied(found)["spec"]["suspend"] is True
+    assert problem is not None
+    assert problem.reason is reason
+    # a folder of files is of one query, and the next one has another tunnel
+    assert "with another spec.source.tunnel.name and another spec.sink.files.url" in problem.message
+    assert conditions(found)["Ready"] == ("False", reason.value)
+    # its driver has ended by the same error
+    over = query_app("COMPLETED") | query_record(BROKEN)
+    assert planned(query_world(over, tunnel=tunnel, query_pods=())).problem == problem

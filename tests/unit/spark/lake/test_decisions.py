@@ -15,7 +15,7 @@ from ots_tunnel.spark.lake import ChangeLog, Mirror
 from ots_tunnel.spark.lake.growth import TYPES, check_growth, new_columns
 from ots_tunnel.spark.lake.merging import merge_statement
 from ots_tunnel.spark.lake.names import check_names, lacking
-from ots_tunnel.spark.lake.replays import check_batch, last_batch, note_of
+from ots_tunnel.spark.lake.replays import check_batch
 from ots_tunnel.spark.lake.tables import add_columns, check_path, check_session, place_of, quoted, text
 from ots_tunnel.spark.lake.upkeep import Upkeep
 
@@ -94,21 +94,24 @@ def test_another_growth_is_refused() -> None:
         check_growth("merge")
 
 
-def test_the_last_batch_of_a_query_is_found_among_other_commits() -> None:
-    notes = [None, "compacted by hand", "[1]", note_of("other", 9), note_of("own", 4), note_of("own", 3), '{"a": 1}']
-
-    assert last_batch(notes, "own") == 4
-    assert last_batch(notes, "new") is None
-
-
-@pytest.mark.parametrize("last", [None, 6, 7])
-def test_a_new_batch_and_the_last_one_again_are_written(last: int | None) -> None:
-    check_batch(last, 7, "/lake")
+@pytest.mark.parametrize(("last", "batch"), [(None, 0), (0, 0), (0, 1), (6, 7), (7, 7)])
+def test_a_new_batch_and_the_last_one_again_are_written(last: int | None, batch: int) -> None:
+    check_batch(last, batch, "/lake")
 
 
 def test_a_folder_that_is_older_than_the_table_is_refused() -> None:
     with pytest.raises(ConfigError, match="found batch 7, but table '/lake' has batch 8 of the same query"):
         check_batch(8, 7, "/lake")
+
+
+@pytest.mark.parametrize(
+    ("last", "told"), [(None, "has no batch of the same query"), (5, "has batches of the same query up to 5")]
+)
+def test_a_table_that_is_older_than_the_folder_is_refused(last: int | None, told: str) -> None:
+    with pytest.raises(
+        ConfigError, match=f"found batch 7, but table '/lake' {told}: the table is older than the folder"
+    ):
+        check_batch(last, 7, "/lake")
 
 
 def test_upkeep_is_due_after_its_intervals() -> None:

@@ -77,11 +77,11 @@ def test_a_mirror_has_the_existing_rows_before_it_follows(monkeypatch: pytest.Mo
     made = started(monkeypatch, spark, mode="Mirror", columns=columns, unknownColumns="Error", compression="zstd")
 
     assert made is Mirror.made
-    assert made.path == "/lake/a b"
+    assert made.path == "file:///lake/a b"
     assert "columns" not in made.source
     assert (made.given["columns"], made.given["growth"]) == ("`price` DOUBLE", "refuse")
     assert made.given["upkeep"] is not None
-    assert made.steps == ["prepared", ("/var/lib/ots", {"processingTime": "5 seconds"})]
+    assert made.steps == ["prepared", ("file:///var/lib/ots", {"processingTime": "5 seconds"})]
     assert spark.conf["spark.sql.parquet.compression.codec"] == "zstd"
 
 
@@ -92,8 +92,8 @@ def test_a_change_log_is_a_function_for_each_batch(monkeypatch: pytest.MonkeyPat
 
     calls = {name: (args, more) for name, args, more in spark.calls}
     (log,) = calls["foreachBatch"][0]
-    assert (log.path, log.growth, log.upkeep is not None) == ("/lake/a b", "add", True)
-    assert calls["option"][0] == ("checkpointLocation", "/var/lib/ots")
+    assert (log.path, log.growth, log.upkeep is not None) == ("file:///lake/a b", "add", True)
+    assert calls["option"][0] == ("checkpointLocation", "file:///var/lib/ots")
     assert calls["trigger"][1] == {"processingTime": "5 seconds"}
     assert spark.conf["spark.sql.parquet.compression.codec"] == "uncompressed"
 

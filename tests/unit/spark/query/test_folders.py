@@ -65,8 +65,28 @@ def test_checkpoints_of_files_that_are_elsewhere_are_refused(
         check_folders(config_of(tmp_path, written, known))
 
 
+def test_a_committed_batch_without_files_is_refused(tmp_path: Path) -> None:
+    """Another folder of files after the first batch: Spark would go on with the second one beside none."""
+    config = config_of(tmp_path, (), ("0",))
+    (config.checkpoint_directory / "commits").mkdir()
+    (config.checkpoint_directory / "commits" / "0").touch()
+
+    with pytest.raises(QueryRefused, match=r"found no files of a batch in .* knows batches up to 0: the files of "):
+        check_folders(config)
+
+
 def of_query(config: QueryConfig, checkpoints: Path) -> QueryConfig:
     return config.model_copy(update={"checkpoint_directory": checkpoints})
+
+
+REFUSED = r"another query writes into .*, or, where none does any more, remove "
+
+
+def log_a_batch(config: QueryConfig, number: int = 0) -> None:
+    """What Spark does first: it refuses a file that is there."""
+    folder = config.checkpoint_directory / "offsets"
+    folder.mkdir(exist_ok=True)
+    (folder / str(number)).open("x").close()
 
 
 def test_a_folder_of_files_is_that_of_one_query(tmp_path: Path) -> None:
@@ -74,11 +94,57 @@ def test_a_folder_of_files_is_that_of_one_query(tmp_path: Path) -> None:
     first = config_of(tmp_path, (), ())
     second = of_query(first, tmp_path / "other")
     check_folders(first)
+    log_a_batch(first)
 
-    with pytest.raises(QueryRefused, match=r"another query writes into .*, or, where none does any more, remove "):
+    with pytest.raises(QueryRefused, match=REFUSED):
         check_folders(second)
 
     check_folders(first)
+
+
+def test_a_folder_that_a_killed_query_has_marked_alone_is_taken_over(tmp_path: Path) -> None:
+    first = config_of(tmp_path, (), ())
+    second = of_query(first, tmp_path / "other")
+    check_folders(first)
+
+    check_folders(second)
+    check_folders(second)
+
+    # should it live, it cannot log a batch any more, so that nothing of its tunnel is lost
+    with pytest.raises(FileExistsError):
+        log_a_batch(first)
+    with pytest.raises(QueryRefused, match=REFUSED):
+        check_folders(first)
+
+
+def test_one_query_alone_takes_a_folder_over(tmp_path: Path) -> None:
+    first = config_of(tmp_path, (), ())
+    check_folders(first)
+    # another one has been killed between its two steps
+    mark = (tmp_path / "files" / "_ots-query").read_text()
+    second, third = of_query(first, tmp_path / "second"), of_query(first, tmp_path / "third")
+    check_folders(second)
+    (tmp_path / "files" / "_ots-query").write_text(mark)
+
+    with pytest.raises(QueryRefused, match=REFUSED):
+        check_folders(third)
+    check_folders(second)
+
+
+@pytest.mark.parametrize("change", ["gone", "of another", "unnamed"])
+def test_a_folder_whose_query_cannot_be_ended_is_not_taken_over(tmp_path: Path, change: str) -> None:
+    first = config_of(tmp_path, (), ())
+    check_folders(first)
+    if change == "gone":
+        (tmp_path / "checkpoint").rename(tmp_path / "elsewhere")
+    if change == "of another":
+        (tmp_path / "checkpoint" / "ots-query").write_text("another")
+    if change == "unnamed":
+        # of a program that has marked folders by the name alone
+        (tmp_path / "files" / "_ots-query").write_text((tmp_path / "checkpoint" / "ots-query").read_text())
+
+    with pytest.raises(QueryRefused, match=REFUSED):
+        check_folders(of_query(first, tmp_path / "other"))
 
 
 def test_a_query_that_has_written_nothing_gives_the_folder_back(tmp_path: Path) -> None:

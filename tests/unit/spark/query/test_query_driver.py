@@ -25,6 +25,8 @@ PROGRESS = {
     "inputRowsPerSecond": 12.4,
     "sources": [{"latestOffset": json.dumps({"channels": 3, "lagSeconds": 4.2, "heldBytes": 0, "error": ""})}],
 }
+SETTINGS = {"spark.speculation": "false", "spark.sql.shuffle.partitions": "8"}
+SESSION: Any = SimpleNamespace(conf=SimpleNamespace(get=SETTINGS.get))
 
 
 class Query:
@@ -80,7 +82,7 @@ def run(monkeypatch: pytest.MonkeyPatch, records: Any, *steps: object) -> tuple[
     # the document's folders are those of a pod
     monkeypatch.setattr(driver, "check_folders", lambda config: None)
     monkeypatch.setattr(driver, "leave_folders", lambda config: None)
-    return driver.run(CONFIG, SimpleNamespace(), records, stop), query
+    return driver.run(CONFIG, SESSION, records, stop), query
 
 
 def test_sigterm_stops_the_query_and_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +132,7 @@ def test_files_of_another_query_are_refused_before_it_starts(tmp_path: Path) -> 
     config = QueryConfig.model_validate({**QUERY, "sink": sink, "checkpointDirectory": str(tmp_path / "new")})
     records = Records()
 
-    assert driver.run(config, SimpleNamespace(), records, StopRequest()) == 0
+    assert driver.run(config, SESSION, records, StopRequest()) == 0
 
     [(error, is_final)] = records.ended
     assert is_final
@@ -148,7 +150,7 @@ def test_a_folder_of_files_is_given_back_by_a_query_that_does_not_begin(
     config = QueryConfig.model_validate({**QUERY, "sink": sink, "checkpointDirectory": str(tmp_path / "new")})
     monkeypatch.setattr(driver, "start_query", refuse)
 
-    assert driver.run(config, SimpleNamespace(), Records(), StopRequest()) == 1
+    assert driver.run(config, SESSION, Records(), StopRequest()) == 1
     assert not (tmp_path / "files" / "_ots-query").exists()
 
 
@@ -220,10 +222,27 @@ def test_the_options_of_source_and_sink() -> None:
     config = QueryConfig.model_validate(document)
 
     assert start.sink_options(config) == {
-        "path": "/lake/a b",
-        "checkpointLocation": "/var/lib/ots",
+        # with a scheme: `spark.hadoop.fs.defaultFS` of a program may name another file system
+        "path": "file:///lake/a b",
+        "checkpointLocation": "file:///var/lib/ots",
         "compression": "none",
     }
     assert start.source_options(config)["columns"] == "`or``der` BIGINT, `price` DOUBLE"
     assert start.source_options(config)["onPossibleGap"] == "stop"
     assert "columns" not in start.source_options(CONFIG)
+
+
+def test_a_setting_that_breaks_the_promise_ends_the_query_before_anything_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    records = Records()
+    monkeypatch.setitem(SETTINGS, "spark.sql.streaming.checkpointFileManagerClass", "shop.Fast")
+
+    code, query = run(monkeypatch, records, PROGRESS)
+
+    assert (code, query.lastProgress) == (0, None)
+    [(text, is_final)] = records.ended
+    assert is_final
+    assert text.startswith(
+        "spark.conf: found spark.sql.streaming.checkpointFileManagerClass, allowed is none: the files of Spark's logs"
+    )

@@ -5,20 +5,20 @@ right for the batch that Spark repeats after a crash, since it has the same reco
 folder was restored from an old copy: its next batches have old numbers and other records, and would vanish. A crash
 leaves the table at most at the batch that Spark repeats, so a table that is further tells the difference.
 
+The other way round Spark begins a batch once the one before is written, and each batch of a query leaves its number,
+one without rows as well. So a table that lacks the batch before was restored from an old copy itself, or was made anew,
+and the changes of its missing batches are nowhere.
+
 A folder that was lost is no danger: the new one has another query id.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Final
 
 from ots_tunnel.errors import QueryRefused
 
 _QUERY, _BATCH = "otsQuery", "otsBatch"
-#: Commits of a table that are looked at for its last batch: compaction and added columns come between.
-LOOKED_AT: Final = 100
 
 
 def note_of(query_id: str, batch_id: int) -> str:
@@ -26,17 +26,14 @@ def note_of(query_id: str, batch_id: int) -> str:
     return json.dumps({_QUERY: query_id, _BATCH: batch_id}, sort_keys=True)
 
 
-def last_batch(notes: Iterable[str | None], query_id: str) -> int | None:
-    """The highest batch of a query in the notes of commits; None if it has none."""
-    found = [batch for note in notes if note and (batch := _batch_of(note, query_id)) is not None]
-    return max(found, default=None)
-
-
 def check_batch(last: int | None, batch_id: int, path: str) -> None:
-    """Refuse a batch that is older than the table.
+    """Refuse a batch that is older than the table, or does not follow its last one.
+
+    Args:
+        last: the last batch of the query in the table; None if it has none.
 
     Raises:
-        QueryRefused: the checkpoint folder is an old copy.
+        QueryRefused: the checkpoint folder or the table is an old copy, or the table is another one.
     """
     if last is not None and last > batch_id:
         raise QueryRefused(
@@ -44,13 +41,10 @@ def check_batch(last: int | None, batch_id: int, path: str) -> None:
             "folder is older than the table, and Delta would leave its batches out; allowed is the folder as it was "
             "with the table, or a new one"
         )
-
-
-def _batch_of(note: str, query_id: str) -> int | None:
-    try:
-        found = json.loads(note)
-    except ValueError:
-        return None  # a note of another writer's commit
-    if not isinstance(found, dict) or found.get(_QUERY) != query_id or not isinstance(found.get(_BATCH), int):
-        return None
-    return int(found[_BATCH])
+    if batch_id > 0 and (last is None or last < batch_id - 1):
+        has = "has no batch of the same query" if last is None else f"has batches of the same query up to {last}"
+        raise QueryRefused(
+            f"checkpointLocation: found batch {batch_id}, but table {path!r} {has}: the table is older than the "
+            "folder, or another one, and the changes in between are missing there; allowed is the table as it was with "
+            "the folder, or a new path, checkpoint folder and tunnel"
+        )

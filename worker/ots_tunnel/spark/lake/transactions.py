@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.spark.lake.replays import LOOKED_AT, check_batch, last_batch, note_of
-from ots_tunnel.spark.lake.tables import classic_context, place_of, run
+from ots_tunnel.spark.lake.replays import check_batch, note_of
+from ots_tunnel.spark.lake.tables import classic_context
 
 #: Spark's own property of the thread that runs a batch.
 _QUERY_ID: Final = "sql.streaming.queryId"
@@ -39,14 +39,22 @@ def query_of(spark: Any) -> str:
 
 
 def check_folder(spark: Any, path: str, query_id: str, batch_id: int) -> None:
-    """Refuse a checkpoint folder that is older than the table; once per process is enough.
+    """Refuse a checkpoint folder and a table of which one is older than the other; once per process is enough.
 
     Raises:
         ConfigError: see `replays`.
     """
-    history = run(spark, f"DESCRIBE HISTORY {place_of(path)} LIMIT {LOOKED_AT}")
-    notes = [row.userMetadata for row in history.select("userMetadata").collect()]
-    check_batch(last_batch(notes, query_id), batch_id, path)
+    check_batch(last_version(spark, path, query_id), batch_id, path)
+
+
+def last_version(spark: Any, path: str, application: str) -> int | None:
+    """The last `txnVersion` of an application in a table; None if it has none.
+
+    Delta's SQL does not tell it, and the history of commits ends after some time.
+    """
+    log = classic_context(spark)._jvm.org.apache.spark.sql.delta.DeltaLog
+    found = log.forTableWithSnapshot(spark._jsparkSession, path)._2().transactions().get(application)
+    return int(found.get()) if found.isDefined() else None
 
 
 @contextmanager

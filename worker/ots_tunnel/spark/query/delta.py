@@ -38,8 +38,9 @@ def start_delta(config: QueryConfig, spark: SparkSession, source: Mapping[str, s
     check_session(spark)
     files = config.sink.files
     spark.conf.set(_CODEC, _CODECS[files.compression])
-    path, growth = str(files_folder(files)), _GROWTH[files.unknown_columns]
-    checkpoint, trigger = str(config.checkpoint_directory), f"{config.trigger_interval_seconds} seconds"
+    # with their scheme: Spark takes a path without one for a folder of `spark.hadoop.fs.defaultFS`
+    path, checkpoint = f"file://{files_folder(files)}", f"file://{config.checkpoint_directory}"
+    growth, trigger = _GROWTH[files.unknown_columns], f"{config.trigger_interval_seconds} seconds"
     if files.mode == "Mirror":
         own = {name: value for name, value in source.items() if name != "columns"}
         mirror = Mirror(spark, own, path, columns=source.get("columns", ""), growth=growth, upkeep=Upkeep())

@@ -13,7 +13,8 @@ How it ends:
                             is not committed is read again by the next program. Exit code 143, so that a restart policy
                             starts that one
     a final error           of `failures.ends_query`: the records of a logged batch are gone, changes may be missing, a
-                            folder belongs to another tunnel or query, or a value has another type than its column.
+                            folder belongs to another tunnel or query, a setting of Spark breaks the promise of the
+                            files (`ots_tunnel.query.settings`), or a value has another type than its column.
                             Where there is a record (`ots_tunnel.query.record`), it gets the reason, and the exit code
                             is 0, because the Spark operator starts the program again after any other one; otherwise 2
     any other error         the record gets the reason as well, exit code 1: the next attempt may succeed
@@ -43,7 +44,7 @@ from ots_tunnel.spark.failures import ends_query, line_of_job, one_line, told
 from ots_tunnel.spark.query.figures import progress_of
 from ots_tunnel.spark.query.folders import check_folders, leave_folders
 from ots_tunnel.spark.query.recorder import Recorder
-from ots_tunnel.spark.query.start import start_query
+from ots_tunnel.spark.query.start import check_settings, start_query
 from ots_tunnel.spark.query.stop_request import StopRequest
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def run(config: QueryConfig, spark: SparkSession, recorder: Recorder | None, sto
     from pyspark.errors import PySparkException
 
     try:
+        check_settings(spark)
         if config.sink.files.format == DELTA:  # whose table knows the query by itself
             _follow(config, spark, recorder, stop)
         else:

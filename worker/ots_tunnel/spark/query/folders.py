@@ -3,33 +3,30 @@
 Spark's file sink leaves a batch out whose number its log already has: that is how a repeated batch is written once. A
 query with an empty folder of checkpoints counts from 0 again. Beside files of a former query all its batches up to the
 last one of these would be left out without a word, and the tunnel's checkpoints would move on. Two queries that begin
-at once would do that to each other, so a folder of files has a mark, made before the first batch:
+at once would do that to each other, so a folder of files has a mark, made before the first batch (`folder_mark`).
 
-    checkpoints/ots-query     a name that the query gives itself, once
-    files/_ots-query          the name of the query whose files these are; readers of files pass over such names
-
-The other way round Spark logs a batch once the one before is written. Checkpoints that know more belong to files that
-are elsewhere: Spark would write the next batches beside none, and then fail for want of the former ones.
+The other way round Spark logs a batch once the one before is written, and commits a batch once it is written itself.
+Checkpoints that know more belong to files that are elsewhere: Spark would write the next batches beside none, and then
+fail for want of the former ones.
 """
 
 from __future__ import annotations
 
 import re
-import uuid
 from pathlib import Path
 from typing import Final
 
 from ots_tunnel.errors import QueryRefused
 from ots_tunnel.query.document import QueryConfig
 from ots_tunnel.query.files import files_folder
+from ots_tunnel.spark.query.folder_mark import mark_files, mark_of, unmark_files
 
-#: Folder of the file sink's log, below the files; folder of the logged batches, below the checkpoints.
+#: Folder of the file sink's log, below the files; folders of the logged batches and the committed ones, below the
+#: checkpoints.
 _SINK_LOG: Final = "_spark_metadata"
 _OFFSETS: Final = "offsets"
+_COMMITS: Final = "commits"
 _BATCH: Final = re.compile(r"([0-9]+)(?:\.compact)?")
-#: File with the name of a query, below the checkpoints; file with that of the query that writes, below the files.
-_NAME: Final = "ots-query"
-_MARK: Final = "_ots-query"
 
 
 def check_folders(config: QueryConfig) -> None:
@@ -48,17 +45,16 @@ def check_folders(config: QueryConfig) -> None:
             f"sink.files.url: {found} {place} {knows}: Spark would leave out the batches that come next; allowed is "
             "the folder of checkpoints with which these files were written, or another folder for files"
         )
-    if written < known - 1:
+    if written < max(known - 1, _last_batch(checkpoints / _COMMITS)):
         raise QueryRefused(
             f"sink.files.url: {found} {place} {knows}: the files of the others are not there; allowed is the folder "
             f"of files that were written with these checkpoints, with its {_SINK_LOG}, or a new folder of checkpoints "
             "with a new folder for files and another tunnel"
         )
-    mark, name = files / _MARK, _written_once(checkpoints / _NAME, uuid.uuid4().hex)
-    if _written_once(mark, name) != name:
+    if not mark_files(files, checkpoints, is_new=max(written, known) < 0):
         raise QueryRefused(
             f"sink.files.url: found that another query writes into {files}; allowed is a folder of its own for each "
-            f"query, or, where none does any more, remove {mark}"
+            f"query, or, where none does any more, remove {mark_of(files)}"
         )
 
 
@@ -68,22 +64,9 @@ def leave_folders(config: QueryConfig) -> None:
     Raises:
         OSError: one of the folders cannot be read or written.
     """
-    files, name = files_folder(config.sink.files), config.checkpoint_directory / _NAME
-    mark = files / _MARK
-    if _last_batch(files / _SINK_LOG) < 0 and name.exists() and mark.exists() and mark.read_text() == name.read_text():
-        mark.unlink()
-
-
-def _written_once(path: Path, text: str) -> str:
-    """The text of a file, which is made with this one where it does not exist, or was left without any."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with path.open("x") as file:
-            file.write(text)
-    except FileExistsError:
-        if not path.read_text():
-            path.write_text(text)
-    return path.read_text()
+    files = files_folder(config.sink.files)
+    if _last_batch(files / _SINK_LOG) < 0:
+        unmark_files(files, config.checkpoint_directory)
 
 
 def _last_batch(folder: Path) -> int:

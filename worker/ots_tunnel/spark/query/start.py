@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from ots_tunnel.errors import QueryRefused
 from ots_tunnel.query.document import QueryConfig
 from ots_tunnel.query.files import DELTA, QueryFilesConfig, files_folder
+from ots_tunnel.query.settings import RESERVED, refused_settings
 from ots_tunnel.spark import register
 from ots_tunnel.spark.query.delta import start_delta
 
@@ -22,6 +24,18 @@ _TYPES: Final = {
     "string": "STRING",
     "binary": "BINARY",
 }
+
+
+def check_settings(spark: SparkSession) -> None:
+    """Refuse a session with settings that break the promise of the files, wherever they come from.
+
+    Raises:
+        QueryRefused: names the first of them.
+    """
+    # the settings of a session begin with those of the program, also with those that are not about SQL
+    found = {name: value for name in RESERVED if (value := spark.conf.get(name, ""))}
+    for text in refused_settings(found):
+        raise QueryRefused(f"spark.conf: {text}")
 
 
 def start_query(config: QueryConfig, spark: SparkSession) -> Any:
@@ -59,11 +73,14 @@ def source_options(config: QueryConfig) -> dict[str, str]:
 
 
 def sink_options(config: QueryConfig) -> dict[str, str]:
-    """Options of Spark's file sink."""
+    """Options of Spark's file sink.
+
+    Paths have their scheme: Spark takes one without for a folder of `spark.hadoop.fs.defaultFS`.
+    """
     files = config.sink.files
     return {
-        "path": str(files_folder(files)),
-        "checkpointLocation": str(config.checkpoint_directory),
+        "path": f"file://{files_folder(files)}",
+        "checkpointLocation": f"file://{config.checkpoint_directory}",
         "compression": files.compression,
     }
 

@@ -8,9 +8,9 @@ sink is `HandOver`. `follow` takes these steps once per process, because nothing
 3. set the tunnel's checkpoints to Spark's positions
 4. start the worker
 
-While it runs, the tunnel is described every `WATCH_SECONDS`: a client that joins later is refused as well. An error
-that a new client cannot fix ends the worker and is raised by the next call. What passes is repeated by the worker, and
-the query has no records meanwhile.
+While it runs, the tunnel is described every `WATCH_SECONDS`: a client that joins later is refused as well, and so is a
+tunnel that has expired. An error that a new client cannot fix ends the worker and is raised by the next call. What
+passes is repeated by the worker, and the query has no records meanwhile.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from contextlib import closing, suppress
 from typing import Any, Final, TypeVar
 
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.errors import ConfigError, TunnelError
+from ots_tunnel.errors import ConfigError, TunnelError, TunnelExpired
 from ots_tunnel.model import ChannelId, ChannelStatus, Stage, TunnelDescription, TunnelId
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.spark.reader.logins import credentials_of
@@ -216,7 +216,8 @@ class Follower:
             await asyncio.sleep(WATCH_SECONDS)
             try:
                 check_clients(await self._describe(), own)
-            except ConfigError as error:
+            except (ConfigError, TunnelExpired) as error:
+                # which other calls of an expired tunnel are refused is not documented
                 self._error = self._error or error
                 return self._leave()
             except TunnelError:

@@ -1,0 +1,42 @@
+"""What `spec.spark.conf` may not set where a query of Spark follows the tunnel. Pure.
+
+Volumes that Spark's settings mount count beside those of the pod templates, which alone are compared: files or
+checkpoints would be elsewhere than the operator, or the other pods, believe.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from ots_tunnel.query.settings import refused_settings
+
+_MOUNT: Final = re.compile(r"spark\.kubernetes\.(driver|executor)\.volumes\..+\.mount\.path")
+
+
+def conf_findings(conf: Mapping[str, str], folders: Mapping[str, str]) -> Iterator[str]:
+    """What is to be said of the settings of an object.
+
+    Args:
+        conf: of the object.
+        folders: what is in each folder that pods get from their templates.
+    """
+    for found in refused_settings(conf):
+        yield f"spec.spark.conf: {found}"
+    for name, value in conf.items():
+        mount = _MOUNT.fullmatch(name)
+        if mount is None:
+            continue
+        hidden = [what for folder, what in folders.items() if _overlap(folder, posixpath.normpath(value))]
+        if hidden:
+            yield (
+                f"spec.spark.conf: found {name} {value[:256]!r}, where the {hidden[0]} are: allowed are volumes of "
+                f"spec.spark.{mount[1]}.podTemplate there"
+            )
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether one of two folders is the other one, or below it."""
+    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
