@@ -45,10 +45,10 @@ class Query:
         return int(self.status().get("spark", {}).get("batchId", -1))
 
     def pods(self, role: str) -> dict[str, Document]:
-        """Return the pods of a role of Spark, `driver` or `executor`, that are not being deleted, by their uid."""
+        """Return the pods of a role of Spark, `driver` or `executor`, that have not ended, by their uid."""
         words = ("pod", "-l", f"spark-role={role},ots-tunnel.dev/name={NAME}")
         items = self._kube.get(*self._space, *words)["items"]
-        return {one["metadata"]["uid"]: one for one in items if "deletionTimestamp" not in one["metadata"]}
+        return {one["metadata"]["uid"]: one for one in items if _is_alive(one)}
 
     def kill(self, role: str) -> None:
         """Delete a pod of a role without waiting for its end."""
@@ -77,3 +77,8 @@ class Query:
         status = self.status()
         found = [f"{each['type']}={each['status']}/{each['reason']}" for each in status.get("conditions", ())]
         return f"{status.get('spark')}; {', '.join(found)}"
+
+
+def _is_alive(pod: Document) -> bool:
+    """Whether a pod has neither ended nor is being deleted: an executor outlasts its driver, as Completed."""
+    return "deletionTimestamp" not in pod["metadata"] and pod["status"]["phase"] in ("Pending", "Running")

@@ -173,7 +173,7 @@ def test_a_delta_table_that_does_not_begin_is_told(
     monkeypatch.setattr(driver, "start_query", refuse)
     records = Records()
 
-    assert driver.run(config, SimpleNamespace(), records, StopRequest()) == (0 if is_final else 1)
+    assert driver.run(config, SESSION, records, StopRequest()) == (0 if is_final else 1)
     assert records.ended == [(str(error), is_final)]
 
 
