@@ -70,8 +70,7 @@ def cells_of(columns: Sequence[tuple[str, str]], others: str, versions: str) -> 
     """
     from pyspark.sql import functions as F
 
-    def cell(name: Any, value: Any) -> Any:
-        member = F.coalesce(*(F.when(value.getField(one).isNotNull(), F.lit(one)) for one in TYPES))
+    def cell(name: Any, member: Any, value: Any) -> Any:
         return F.struct(
             name.alias("name"),
             F.lit("PUT").alias("operation"),
@@ -80,10 +79,16 @@ def cells_of(columns: Sequence[tuple[str, str]], others: str, versions: str) -> 
             value.alias("value"),
         )
 
+    def cell_of_rest(entry: Any) -> Any:
+        member = F.coalesce(*(F.when(entry.value.getField(one).isNotNull(), F.lit(one)) for one in TYPES))
+        return cell(entry.key, member, entry.value)
+
+    # the type of a column tells the member; looking for it would repeat the value of each column five times
     own = [
-        F.when(_column(name).isNotNull(), cell(F.lit(name), _value_of(_column(name), kind))) for name, kind in columns
+        F.when(_column(name).isNotNull(), cell(F.lit(name), F.lit(_MEMBERS[kind]), _value_of(_column(name), kind)))
+        for name, kind in columns
     ]
-    rest = F.transform(F.map_entries(F.col(others)), lambda entry: cell(entry.key, entry.value))
+    rest = F.transform(F.map_entries(F.col(others)), cell_of_rest)
     return F.concat(F.array_compact(F.array(*own)), rest) if own else rest
 
 
