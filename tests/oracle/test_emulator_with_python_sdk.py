@@ -231,7 +231,9 @@ def test_batch_limits(client: Any) -> None:
     repeated = [sdk.PutRowItem(sdk.Row(key(1), []), EXIST) for _ in range(2)]
 
     assert refusal(batch, client, many)[2] == "Rows count exceeds the upper limit: 200."
-    assert "Repeated rows do not support row exist" in refusal(batch, client, repeated)[2]
+    _, refused = batch(client, repeated).get_put()
+    assert [row.error_code for row in refused] == ["OTSParameterInvalid"] * 2
+    assert "Repeated rows do not support row exist" in refused[0].error_message
     assert not batch(client, many[:1], table="missing").is_all_succeed()
     assert client.get_row("t", key(1), max_version=1)[1] is None
 

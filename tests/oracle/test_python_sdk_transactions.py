@@ -175,11 +175,11 @@ def test_an_auto_increment_key_takes_no_condition(client: Any) -> None:
     create(client, "a", ("gid", "INTEGER"), ("id", "INTEGER", sdk.PK_AUTO_INCR))
     row = sdk.Row([("gid", 1), ("id", sdk.PK_AUTO_INCR)], [("n", 1)])
 
-    for condition in (EXIST, NOT_EXIST):
+    for condition, name in ((EXIST, "EXPECT_EXIST"), (NOT_EXIST, "EXPECT_NOT_EXIST")):
         assert refusal(client.put_row, "a", row, condition) == (
             400,
             "OTSParameterInvalid",
-            "Can't set condition when modify row with pk auto increment.",
+            f"Invalid expect:{name} when modify row with pk auto increment.",
         )
     explicit = sdk.Row([("gid", 1), ("id", 5)], [("n", 1)])
     client.put_row("a", explicit, IGNORE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 
 #: Code -> HTTP status; other codes have 400.
 STATUS = {
@@ -110,5 +111,10 @@ def tunnel_expired() -> Refusal:
 
 
 def records_trimmed() -> Refusal:
-    """Build the refusal of a read whose records are gone, in the words of docs/protocol.md 1.10."""
-    return Refusal("OTSTunnelServerUnavailable", "OTSTrimmedDataAccess: the requested stream data is trimmed", 400)
+    """Build the refusal of a read whose records are gone, in the words of docs/protocol.md 1.10.
+
+    It is the error of the table's stream: code, text and the id of the call on the stream. The public Elixir client has
+    seen that it is 117 bytes long, which is this with a UUID.
+    """
+    text = f"OTSTrimmedDataAccess Requested stream data is already trimmed or does not exist. {uuid.uuid4()}"
+    return Refusal("OTSTunnelServerUnavailable", text, 400)

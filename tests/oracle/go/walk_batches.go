@@ -98,12 +98,16 @@ func walkBatchRefusals(w *walk) {
 	w.step("nothing came of it", func() error { return w.wants("", "batch1", key("good", 1)) })
 	expecting := w.putChange("batch2", key("twice"))
 	expecting.SetCondition(mustExist)
-	refused("a key twice with an expectation", "Repeated rows do not support row exist expectation check in BatchModify.",
-		w.putChange("batch2", key("twice")), expecting)
+	bothRefused := func(what string, change ots.RowChange) {
+		w.step("write a key twice with "+what, func() error {
+			got, err := w.batch(false, change, change)
+			return first(err, equal("results", got, map[string]string{"batch2": "OTSParameterInvalid; OTSParameterInvalid"}))
+		})
+	}
+	bothRefused("an expectation", expecting)
 	conditional := w.putChange("batch2", key("twice"))
 	conditional.SetColumnCondition(column("n", ots.CT_EQUAL, 1, false))
-	refused("a key twice with a condition", "Repeated rows do not support row condition check in BatchModify.",
-		w.putChange("batch2", key("twice")), conditional)
+	bothRefused("a condition", conditional)
 }
 
 func walkAtomicBatches(w *walk) {

@@ -64,7 +64,7 @@ func walkAutoIncrement(w *walk) {
 			w.update(table, at, func(change *ots.UpdateRowChange) { change.PutColumnWithTimestamp("m", "x", w.epoch+1) }),
 			w.wants(fmt.Sprintf("[p,%d] m@1=x n@1=0", numbers[0]), table, at), w.delete(table, at), w.wants("", table, at))
 	})
-	w.refused("put where it must exist", "OTSParameterInvalid", "Can't set condition when modify row with pk auto increment.",
+	w.refused("put where it must exist", "OTSParameterInvalid", "Invalid expect:EXPECT_EXIST when modify row with pk auto increment.",
 		func() error {
 			change := w.putChange(table, key("p", chosen))
 			change.SetCondition(mustExist)

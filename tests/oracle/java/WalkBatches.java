@@ -174,15 +174,17 @@ final class WalkBatches extends Section {
         w.step("nothing came of it", () -> wants("", "batch1", key("good", 1)));
         RowPutChange expecting = putChange("batch2", key("twice"));
         expecting.setCondition(new Condition(MUST_EXIST));
-        refused("a key twice with an expectation",
-                "Repeated rows do not support row exist expectation check in BatchModify.",
-                putChange("batch2", key("twice")), expecting);
+        bothRefused("an expectation", expecting);
         RowPutChange conditional = putChange("batch2", key("twice"));
         Condition condition = new Condition(MAY_EXIST);
         condition.setColumnCondition(column("n", "EQUAL", 1, false));
         conditional.setCondition(condition);
-        refused("a key twice with a condition", "Repeated rows do not support row condition check in BatchModify.",
-                putChange("batch2", key("twice")), conditional);
+        bothRefused("a condition", conditional);
+    }
+
+    private void bothRefused(String what, RowPutChange change) {
+        w.step("write a key twice with " + what, () -> equal("results", write(false, change, change),
+                Map.of("batch2", "OTSParameterInvalid; OTSParameterInvalid")));
     }
 
     private void atomic() {

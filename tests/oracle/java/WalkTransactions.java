@@ -97,7 +97,7 @@ final class WalkTransactions extends Section {
             delete(NUMBERED, at);
             wants("", NUMBERED, at);
         });
-        refusedParameter("put where it must exist", "Can't set condition when modify row with pk auto increment.", () -> {
+        refusedParameter("put where it must exist", "Invalid expect:EXPECT_EXIST when modify row with pk auto increment.", () -> {
             RowPutChange change = putChange(NUMBERED, key("p", CHOSEN));
             change.setCondition(new Condition(MUST_EXIST));
             numbered(change);

@@ -80,8 +80,9 @@ def _with_keys(call: Call, name: str, writes: Sequence[RowWrite]) -> TableBatch:
     keys = [row.write.span.key for row in rows]
     if len(set(keys)) == len(keys):
         return TableBatch(name, table, rows, version)
-    _check_repeated([row.write for row in rows], allowed=not call.settings.refuse_repeated_rows)
-    return TableBatch(name, table, _without_repeated_increments(rows), version)
+    if call.settings.refuse_repeated_rows:
+        raise request_invalid("Repeated rows are not allowed in BatchModify.")
+    return TableBatch(name, table, _without_repeated_increments(_without_conditions(rows)), version)
 
 
 def _without_table(write: RowWrite, name: str) -> RefusedWrite:
@@ -212,19 +213,20 @@ def _check_texts(request: pb.BatchWriteRowRequest) -> None:
         raise request_invalid("Parse PBMessage from RawString failed.") from error
 
 
-def _check_repeated(writes: Sequence[RowWrite], *, allowed: bool) -> None:
-    """Refuse conditions on repeated rows, or the rows themselves (docs/data-plane.md 2.5)."""
-    if not allowed:
-        raise request_invalid("Repeated rows are not allowed in BatchModify.")
-    counts = Counter(write.span.key for write in writes)
-    for write in writes:
-        key, condition = write.span.key, write.request.condition
-        if counts[key] == 1:
-            continue
-        if condition.row_existence != pb.IGNORE:
-            raise request_invalid("Repeated rows do not support row exist expectation check in BatchModify.")
-        if condition.column_condition:
-            raise request_invalid("Repeated rows do not support row condition check in BatchModify.")
+def _without_conditions(rows: Sequence[BatchRow]) -> Sequence[BatchRow]:
+    """Refuse the repeated rows that have a condition; others of the same key are executed (docs/data-plane.md 2.5)."""
+    counts = Counter(row.write.span.key for row in rows)
+    return [
+        RefusedWrite(row.write, _condition_refusal(row.write.request.condition))
+        if isinstance(row, KeyedWrite) and row.write.conditioned and counts[row.write.span.key] > 1
+        else row
+        for row in rows
+    ]
+
+
+def _condition_refusal(condition: pb.Condition) -> Refusal:
+    what = "condition" if condition.row_existence == pb.IGNORE else "exist expectation"
+    return parameter_invalid(f"Repeated rows do not support row {what} check in BatchModify.")
 
 
 def _without_repeated_increments(rows: Sequence[BatchRow]) -> Sequence[BatchRow]:

@@ -43,7 +43,7 @@ class Call:
         delay = self.settings.table_ready_delay
         # The table may come from a time ahead of a clock that was set back.
         if delay and 0 <= self.now_us - table.created_us < delay * 1_000_000:
-            raise Refusal("OTSTableNotReady", "Requested table is not ready, try again later.")
+            raise Refusal("OTSTableNotReady", "The table is not ready.")
 
     @property
     def now_us(self) -> int:

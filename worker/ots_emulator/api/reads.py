@@ -225,6 +225,19 @@ LEDGER: Final = (
         "a filter's part that cannot be converted counts as missing",
         "no source says so",
     ),
+    documented(
+        "GetRow, BatchGetRow, GetRange",
+        "the words for filters that cannot be parsed, and for pages of columns that are out of range",
+        ERRORS,
+    ),
+    documented(
+        "GetRow, BatchGetRow, GetRange",
+        "which of versions, a time and a range of times go together; -1 versions are all of them",
+        ERRORS,
+    ),
+    documented(
+        "GetRow, BatchGetRow, GetRange", "a key with columns, a delete marker or a placeholder is refused", ERRORS
+    ),
     tested("GetRow", "a missing row is empty", PYTHON("row_op_test.test_get_row_miss")),
     documented("GetRow", "a missing row costs one unit"),
     tested(

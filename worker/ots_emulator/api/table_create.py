@@ -71,6 +71,17 @@ def fixed_options_of(request: pb.CreateTableRequest, columns: Sequence[KeyColumn
     return FixedOptions(defined, transactions, encryption, _cuts(request.partitions, columns[0]))
 
 
+def check_units(given: pb.CapacityUnit) -> None:
+    """Refuse a negative reserved throughput of a new table.
+
+    Raises:
+        Refusal: a value is negative.
+    """
+    lowest = min(given.read, given.write)
+    if lowest < 0:
+        raise parameter_invalid(f"Invalid Capacity Unit:{lowest}. Capacity Unit must be nonnegative.")
+
+
 def _defined_columns(meta: pb.TableMeta, key: Sequence[KeyColumn]) -> tuple[DefinedColumn, ...]:
     if len(meta.defined_column) > _DEFINED_LIMIT:
         raise parameter_invalid(f"The number of defined columns must be in range: [0, {_DEFINED_LIMIT}].")

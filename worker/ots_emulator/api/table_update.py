@@ -29,7 +29,7 @@ def merged_options(options: TableOptions, given: pb.TableOptions) -> TableOption
         options = replace(options, time_to_live=given.time_to_live)
     if given.HasField("max_versions"):
         if given.max_versions <= 0:
-            raise parameter_invalid("MaxVersions must be greater than 0.")
+            raise parameter_invalid("The maximum versions cannot be less than or equal to 0.")
         options = replace(options, max_versions=given.max_versions)
     if given.HasField("deviation_cell_version_in_sec"):
         if not 0 <= given.deviation_cell_version_in_sec <= _DEVIATION_LIMIT:
@@ -57,9 +57,11 @@ def merged_throughput(
     Raises:
         Refusal: a value is negative, or the change comes too soon.
     """
-    for name, wanted in (("read", given.read), ("write", given.write)):
-        if wanted < 0:
-            raise parameter_invalid(f"The {name} of the reserved throughput must not be negative, found: {wanted}.")
+    if given.read < 0 or given.write < 0:
+        raise parameter_invalid(
+            f"Invalid Capacity Unit for UpdateTable: Either read({given.read}) or write({given.write}) "
+            "should be non-negative."
+        )
     read = given.read if given.HasField("read") else options.reserved_read
     write = given.write if given.HasField("write") else options.reserved_write
     # It may have been changed at a time ahead of a clock that was set back.

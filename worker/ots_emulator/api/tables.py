@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ots_emulator.api.call import Call
-from ots_emulator.api.table_create import fixed_options_of, key_columns_of
+from ots_emulator.api.table_create import check_units, fixed_options_of, key_columns_of
 from ots_emulator.api.table_messages import (
     encryption_message,
     meta_message,
@@ -34,6 +34,7 @@ def create_table(call: Call, request: pb.CreateTableRequest) -> bytes:
         raise parameter_invalid("Time-to-live is missing while creating table.")
     if not given.HasField("max_versions"):
         raise parameter_invalid("MaxVersions is missing while creating table.")
+    check_units(request.reserved_throughput.capacity_unit)
     settings = call.settings
     columns = key_columns_of(meta)
     options = merged_throughput(
@@ -168,6 +169,9 @@ LEDGER: Final = (
         "CreateTable",
         "`AUTO_INCREMENT primary key count must <= 1.`",
         "a test of the .NET SDK knows the words, but passes without a refusal as well",
+    ),
+    documented(
+        "CreateTable, UpdateTable", "the words for numbers of versions and throughput that are out of range", ERRORS
     ),
     documented("CreateTable", "64 tables for each instance, ten table calls a second (off at first)"),
     guessed("CreateTable", "a table is ready at once (`table_ready_delay`)", "the service needs up to a minute"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ots_emulator.api.call import Call
-from ots_emulator.ledger import BROADWAY, ELIXIR, EMR, JAVA, TERRAFORM, documented, guessed, live, tested
+from ots_emulator.ledger import BROADWAY, ELIXIR, EMR, ERRORS, JAVA, TERRAFORM, documented, guessed, live, tested
 from ots_emulator.pages import Body
 from ots_emulator.refusal import client_gone
 from ots_emulator.tables.table import Table
@@ -323,6 +323,12 @@ LEDGER: Final = (
         "records beyond the retention expire the tunnel (`after_retention`)",
         "documented, but not always so",
     ),
+    live(
+        "ReadRecords",
+        "a read of trimmed records is OTSTunnelServerUnavailable (`after_retention` LatestAtOpen)",
+        ELIXIR("lib/ex_aliyun_ots/tunnel/agent.ex stream_channel_expired?"),
+    ),
+    documented("ReadRecords", "the words of this error, apart from the id of a call behind them", ERRORS),
     guessed(
         "ReadRecords",
         "in the other ways of `after_retention` the read goes on from the oldest or the latest record",

@@ -31,7 +31,7 @@ from ots_emulator.api.call import Call
 from ots_emulator.api.rows.capacity import version_bytes
 from ots_emulator.api.rows.row_write import execute, read_write, with_key
 from ots_emulator.api.rows.write_cost import check_size, write_cost
-from ots_emulator.ledger import DEW, DOTNET, ERRORS, GO, JAVA, PHP, PYTHON, documented, guessed, tested
+from ots_emulator.ledger import DEW, DOTNET, ECTO, ERRORS, GO, JAVA, PHP, PYTHON, documented, guessed, tested
 from ots_emulator.refusal import check_table_name
 from ots_tunnel.model import Action
 from ots_tunnel.protocol import table_pb2 as pb
@@ -115,18 +115,19 @@ LEDGER: Final = (
             "ParameterLegalityTest.testInvalidPkOrder",
         ),
     ),
-    guessed(
-        "PutRow, UpdateRow, BatchWriteRow",
-        "a text that is not UTF-8 is refused",
-        "no source says what happens; the Python SDK sends `bytes` as a text",
+    documented("PutRow, UpdateRow, BatchWriteRow", "a text that is not UTF-8 is refused", ERRORS),
+    documented(
+        "PutRow, UpdateRow, DeleteRow, BatchWriteRow",
+        "the words for a delete marker, columns and a section of attributes where none belong",
+        ERRORS,
     ),
     documented(
         "PutRow, UpdateRow", "zero bytes behind a row are accepted", "the code of the Node SDK, which sends them"
     ),
-    guessed(
+    tested(
         "PutRow",
-        "the tag of attributes may come without any",
-        "the public Elixir client sends it, but no test of it puts such a row",
+        "the tag of attributes must not come without any: the public Elixir client sends it with every put",
+        ECTO("test/row_test.exs repo - at least one attribute column"),
     ),
     tested(
         "PutRow, UpdateRow",
@@ -135,6 +136,12 @@ LEDGER: Final = (
     ),
     documented("PutRow, UpdateRow", "the distance of a version to the server's time is limited", ERRORS),
     documented("PutRow", "an auto-increment key grows within its partition key"),
+    tested(
+        "PutRow",
+        "no expectation goes with its placeholder, in these words",
+        ECTO("test/row_test.exs repo - insert/get/delete"),
+    ),
+    documented("PutRow, DeleteRow", "no condition and no deletion goes with its placeholder, in these words", ERRORS),
     guessed("PutRow", "its values are microseconds of the clock", "no source has its numbers"),
     guessed(
         "PutRow, UpdateRow, BatchWriteRow",
@@ -198,7 +205,13 @@ LEDGER: Final = (
             "ParameterLegalityTest.testInvalidPrimaryKey",
         ),
     ),
-    documented("BatchWriteRow", "a key that comes twice must come without conditions", ERRORS),
+    documented("BatchWriteRow", "a key that comes twice must come without conditions, in these words", ERRORS),
+    tested(
+        "BatchWriteRow",
+        "rows of one key that have conditions are refused one by one, not the request",
+        ECTO("test/row_test.exs repo - batch_write"),
+    ),
+    guessed("BatchWriteRow", "rows of that key without a condition are executed", "no test mixes them"),
     tested(
         "BatchWriteRow",
         "rows that increment one row twice do not fail the request",

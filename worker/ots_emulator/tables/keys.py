@@ -10,7 +10,6 @@ every element, like INF_MAX.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from ots_emulator.refusal import Refusal, request_invalid
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import KeyColumn, KeyType, KeyValue, Marker, PrimaryKey
 from ots_tunnel.protocol.plainbuffer.codec import decode_key_cells, decode_value, encode_primary_key
-from ots_tunnel.protocol.plainbuffer.spans import RowSpan, check_header, scan_key_cells, scan_row
+from ots_tunnel.protocol.plainbuffer.spans import RowSpan, check_header, scan_row
 from ots_tunnel.protocol.plainbuffer.tags import (
     BLOB,
     CELL,
@@ -27,7 +26,6 @@ from ots_tunnel.protocol.plainbuffer.tags import (
     CELL_VALUE,
     I64,
     INTEGER,
-    ROW_DATA,
     STRING,
     U32,
 )
@@ -218,57 +216,41 @@ def key_columns(cells: bytes) -> PrimaryKey:
 
 
 def read_primary_key(buffer: bytes) -> PrimaryKey:
-    """Decode a PlainBuffer row that holds only a key.
+    """Decode a PlainBuffer row that holds only a key, as reads have it.
 
     Raises:
-        RequestRefusal: it is malformed, or no table has a key of so many columns.
+        RequestRefusal: it is malformed, holds more than a key, or no table has a row of this key.
     """
     try:
         _, span = scan_sent_row(buffer)
-        if span.cells or span.delete_marker or span.sequence is not None:
+        if span.sequence is not None:
             raise CodecError("expected a row of primary key columns only")
         primary_key = decode_key_cells(span.key)
     except CodecError as error:
         raise request_invalid(f"Malformed primary key: {error}.") from error
+    if span.cells:
+        raise request_invalid("Attribute column cannot be given while reading data.")
+    if span.delete_marker:
+        raise request_invalid("Delete marker cannot be given.")
     check_column_count(len(primary_key))
+    if any(value is Marker.AUTO_INCREMENT for _, value in primary_key):
+        raise request_invalid("PKAutoIncr can't be used for read operations.")
     return primary_key
 
 
 def scan_sent_row(buffer: bytes) -> tuple[bytes, RowSpan]:
-    """Find the row that a client has sent, and its parts; zero bytes may follow it, its attribute section may be empty.
+    """Find the row that a client has sent, without the zero bytes that may follow it, and its parts.
 
     The vendor's Node SDK reserves a byte too many for each value without payload and for each deleted column, and
-    sends what it has reserved. The public Elixir client sends the section's tag with every put. The row that is
-    returned has neither.
+    sends what it has reserved.
 
     Raises:
         CodecError: the bytes are not a row, a checksum is wrong, or something else follows.
     """
-    start = check_header(buffer)
-    try:
-        span = scan_row(buffer, start, verify=True)
-    except CodecError:
-        shorter = _without_empty_section(buffer, start)
-        if shorter is None:
-            raise
-        buffer, span = shorter, scan_row(shorter, start, verify=True)
+    span = scan_row(buffer, check_header(buffer), verify=True)
     if span.end != len(buffer) and buffer[span.end :].strip(b"\0"):
         raise CodecError(f"{len(buffer) - span.end} bytes follow the row", span.end)
     return buffer[: span.end], span
-
-
-def _without_empty_section(buffer: bytes, start: int) -> bytes | None:
-    """Return a row without the tag of an attribute section that has no cell, None if it has no such section.
-
-    No checksum covers the tag.
-    """
-    try:
-        position, _ = scan_key_cells(buffer, start, verify=False)
-        if buffer[position] != ROW_DATA or buffer[position + 1] == CELL:
-            return None
-    except (CodecError, IndexError, struct.error):
-        return None
-    return buffer[:position] + buffer[position + 1 :]
 
 
 def check_column_count(count: int) -> None:

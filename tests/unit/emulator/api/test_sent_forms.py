@@ -1,4 +1,4 @@
-"""Forms of requests that public clients send and the service takes: digests, sections, batches."""
+"""Forms of requests that public clients send, taken or refused as by the service: digests, sections, keys, batches."""
 
 from __future__ import annotations
 
@@ -48,41 +48,95 @@ def with_empty_section(row: bytes) -> bytes:
     return row[: -2 - marker] + b"\x02" + row[-2 - marker :]
 
 
-@pytest.mark.parametrize("behind", [b"", b"\0"])
-async def test_a_section_of_attributes_may_be_empty(driver: Driver, behind: bytes) -> None:
-    """The public Elixir client sends its tag with every put."""
-    key = with_empty_section(encode_primary_key(KEY)) + behind
-    row = with_empty_section(encode_row(KEY)) + behind
-    await driver.call("PutRow", table_name="t", row=row, condition=IGNORE)
+@pytest.mark.parametrize("name", ["PutRow", "UpdateRow", "DeleteRow", "BatchWriteRow"])
+async def test_a_section_of_attributes_has_attributes(driver: Driver, name: str) -> None:
+    """The public Elixir client sends its tag with every put, and its adapter for Ecto expects the refusal."""
+    row = with_empty_section(encode_row(KEY, delete=name == "DeleteRow"))
+    batch_row = pb.RowInBatchWriteRowRequest(type="PUT", row_change=row, condition=IGNORE)
+    fields = {
+        "PutRow": {"table_name": "t", "row": row, "condition": IGNORE},
+        "UpdateRow": {"table_name": "t", "row_change": row, "condition": IGNORE},
+        "DeleteRow": {"table_name": "t", "primary_key": row, "condition": IGNORE},
+        "BatchWriteRow": {"tables": [pb.TableInBatchWriteRowRequest(table_name="t", rows=[batch_row])]},
+    }
 
-    found = (await driver.call("GetRow", table_name="t", primary_key=key, max_versions=1)).row
+    refused = await driver.refused(name, **fields[name])
 
-    assert found == encode_row(KEY)
-    delete = with_empty_section(encode_row(KEY, delete=True)) + behind
-    await driver.call("DeleteRow", table_name="t", primary_key=delete, condition=IGNORE)
-    assert await driver.get(1) is None
+    assert refused == (400, "OTSParameterInvalid", "Cell data broken, no Cells follow CellTag.")
 
 
-async def test_an_update_with_an_empty_section_has_no_columns(driver: Driver) -> None:
+async def test_only_a_deletion_has_a_marker_and_only_others_have_columns(driver: Driver) -> None:
+    marked = encode_row(KEY, delete=True)
+    filled = encode_row(KEY, [put("a", 1)], delete=True)
+
+    refusals = [
+        await driver.refused("PutRow", table_name="t", row=marked, condition=IGNORE),
+        await driver.refused("UpdateRow", table_name="t", row_change=filled, condition=IGNORE),
+        await driver.refused("DeleteRow", table_name="t", primary_key=filled, condition=IGNORE),
+    ]
+
+    unexpected = "Invalid request of put/update row: unexpected RowDeleteMarker in request."
+    assert [text for _, _, text in refusals] == [
+        unexpected,
+        unexpected,
+        "Invalid delete row request: unexpected cells in request.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        (encode_row(KEY, [put("a", 1)]), "Attribute column cannot be given while reading data."),
+        (encode_row(KEY, delete=True), "Delete marker cannot be given."),
+        (encode_primary_key((("k", Marker.AUTO_INCREMENT),)), "PKAutoIncr can't be used for read operations."),
+    ],
+    ids=["columns", "marker", "placeholder"],
+)
+async def test_a_read_has_a_key_and_nothing_else(driver: Driver, key: bytes, text: str) -> None:
+    asked = pb.TableInBatchGetRowRequest(table_name="t", primary_key=[key], max_versions=1)
+
+    for refused in (
+        await driver.refused("GetRow", table_name="t", primary_key=key, max_versions=1),
+        await driver.refused("BatchGetRow", tables=[asked]),
+    ):
+        assert refused == (400, "OTSParameterInvalid", text)
+
+
+TOGETHER = "cannot be given at the same time."
+
+
+@pytest.mark.parametrize(
+    ("max_versions", "times", "text"),
+    [
+        (0, None, "Invalid max versions: 0. Reason: Max versions must be positive."),
+        (-2, None, "Invalid max versions: -2. Reason: Max versions must be positive."),
+        (1, {"specific_time": 1}, f"Specific tiemstamp and max versions {TOGETHER}"),
+        (None, {"specific_time": 1, "end_time": 2}, f"Specific tiemstamp and time range {TOGETHER}"),
+        (1, {"specific_time": 1, "start_time": 0}, f"Specific timestamp, time range and max versions {TOGETHER}"),
+        (None, {"specific_time": -1}, "Specific timestamp cannot be less than 0."),
+        (None, {"start_time": 1}, "Start and end time must be given at the same time."),
+        (1, {"end_time": 1}, "Start and end time must be given at the same time."),
+    ],
+)
+async def test_versions_that_contradict_each_other_are_refused(
+    driver: Driver, max_versions: int | None, times: dict[str, int] | None, text: str
+) -> None:
+    fields = {} if times is None else {"time_range": pb.TimeRange(**times)}
+
     refused = await driver.refused(
-        "UpdateRow", table_name="t", row_change=with_empty_section(encode_row(KEY)), condition=IGNORE
+        "GetRow", table_name="t", primary_key=encode_primary_key(KEY), max_versions=max_versions, **fields
     )
 
-    assert refused == (400, "OTSParameterInvalid", "Attribute column is missing.")
+    assert refused == (400, "OTSParameterInvalid", text)
 
 
-async def test_a_row_in_a_batch_is_stored_without_the_tag_of_no_attributes(driver: Driver) -> None:
-    changes = [with_empty_section(encode_row(KEY)), encode_row((("k", 2),), [put("a", 1)])]
-    rows = [pb.RowInBatchWriteRowRequest(type="PUT", row_change=each, condition=IGNORE) for each in changes]
-    for atomic in (False, True):
-        batch = pb.TableInBatchWriteRowRequest(table_name="t", rows=rows[:1] if atomic else rows)
-        (answer,) = (await driver.call("BatchWriteRow", tables=[batch], is_atomic=atomic)).tables
-        assert all(row.is_ok for row in answer.rows)
+async def test_minus_one_versions_are_all_of_them(driver: Driver) -> None:
+    await driver.put(1, put("a", 1, driver.now_ms), put("a", 2, driver.now_ms + 1))
 
-    low, high = (encode_primary_key((("k", marker),)) for marker in (Marker.INF_MIN, Marker.INF_MAX))
-    ends = {"inclusive_start_primary_key": low, "exclusive_end_primary_key": high}
-    span = await driver.call("GetRange", table_name="t", direction="FORWARD", max_versions=1, limit=1, **ends)
-    assert span.rows == encode_row(KEY)
+    row = await driver.get(1, max_versions=-1)
+
+    assert row is not None
+    assert [column.value for column in row.columns] == [2, 1]
 
 
 async def test_a_batch_of_reads_takes_a_table_without_keys_and_versions(driver: Driver) -> None:

@@ -170,8 +170,16 @@ async def test_reserved_throughput_is_remembered_and_half_of_it_can_change() -> 
 
 
 async def test_negative_throughput_is_refused(driver: Driver) -> None:
-    with pytest.raises(ServiceError, match="write of the reserved throughput must not be negative, found: -1"):
+    text = r"Invalid Capacity Unit for UpdateTable: Either read\(0\) or write\(-1\) should be non-negative"
+    with pytest.raises(ServiceError, match=text):
         await driver.call("UpdateTable", table_name="t", reserved_throughput=units(0, -1))
+    refused = await driver.refused(
+        "CreateTable",
+        table_meta=pb.TableMeta(table_name="n", primary_key=[pb.PrimaryKeySchema(name="k", type="STRING")]),
+        reserved_throughput=units(-2, 0),
+        table_options=pb.TableOptions(time_to_live=-1, max_versions=1),
+    )
+    assert refused[1:] == ("OTSParameterInvalid", "Invalid Capacity Unit:-2. Capacity Unit must be nonnegative.")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +188,7 @@ async def test_negative_throughput_is_refused(driver: Driver) -> None:
         ({}, "No parameter is specified in table options"),
         ({"time_to_live": 0}, "TimeToLive cannot be 0 or less than -1"),
         ({"time_to_live": -2}, "TimeToLive cannot be 0 or less than -1"),
-        ({"max_versions": 0}, "MaxVersions must be greater than 0"),
+        ({"max_versions": 0}, "The maximum versions cannot be less than or equal to 0"),
         ({"deviation_cell_version_in_sec": -1}, r"must be in range \[0, INT64_MAX/1000000\]"),
         ({"deviation_cell_version_in_sec": 9223372036855}, r"must be in range \[0, INT64_MAX/1000000\]"),
     ],

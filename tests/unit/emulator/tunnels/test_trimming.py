@@ -25,7 +25,9 @@ async def from_get(driver: Driver) -> Cells | None:
 
 async def from_batch(driver: Driver) -> Cells | None:
     asked = pb.TableInBatchGetRowRequest(
-        table_name="t", primary_key=[encode_primary_key((("k", 1),))], time_range=pb.TimeRange(end_time=1 << 62)
+        table_name="t",
+        primary_key=[encode_primary_key((("k", 1),))],
+        time_range=pb.TimeRange(start_time=0, end_time=1 << 62),
     )
     ((row,),) = ((table.rows) for table in (await driver.call("BatchGetRow", tables=[asked])).tables)
     return [(column.name, column.value) for column in decode_row(row.row).columns] if row.row else None

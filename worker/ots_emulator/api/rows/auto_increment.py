@@ -24,23 +24,28 @@ def fill_placeholder(
 
     Args:
         span: the row.
-        action: what is done with it; a deletion fills nothing.
+        action: what is done with it.
         condition: what the row must meet.
         table: gives the value.
         place: position of the auto-increment column in the key.
         now_us: the service's time.
 
     Raises:
-        Refusal: the condition contradicts the placeholder, or the explicit value.
+        Refusal: a row without a value cannot be deleted, or the condition contradicts the placeholder or the value.
     """
     columns = key_columns(span.key)
-    if len(columns) <= place or columns[place][1] is not Marker.AUTO_INCREMENT or action is Action.DELETE:
+    if len(columns) <= place or columns[place][1] is not Marker.AUTO_INCREMENT:
         if condition.row_existence == pb.EXPECT_NOT_EXIST:
             raise parameter_invalid(
                 "Invalid expect: EXPECT_NOT_EXIST when modify a specific row for table with pk auto increment."
             )
         return None
-    if condition.row_existence != pb.IGNORE or condition.column_condition:
+    if action is Action.DELETE:
+        raise parameter_invalid("Invalid row to delete which with pk auto increment.")
+    if condition.row_existence != pb.IGNORE:
+        expected = pb.RowExistenceExpectation.Name(condition.row_existence)
+        raise parameter_invalid(f"Invalid expect:{expected} when modify row with pk auto increment.")
+    if condition.column_condition:
         raise parameter_invalid("Can't set condition when modify row with pk auto increment.")
     filled = (*columns[:place], (columns[place][0], table.next_auto_increment(now_us)), *columns[place + 1 :])
     key = scan_row(encode_row(filled))

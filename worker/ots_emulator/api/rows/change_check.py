@@ -22,7 +22,7 @@ from ots_emulator.tables.keys import (
 )
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp
-from ots_tunnel.protocol.plainbuffer.spans import CellSpan, RowSpan
+from ots_tunnel.protocol.plainbuffer.spans import EMPTY_SECTION, CellSpan, RowSpan
 
 _U32 = struct.Struct("<I")
 _F64 = struct.Struct("<d")
@@ -49,8 +49,10 @@ def read_change(buffer: bytes, action: Action) -> tuple[bytes, RowSpan]:
     if action is Action.DELETE:
         if not span.delete_marker:
             raise request_invalid("Invalid request of delete row: missing RowDeleteMarker in request.")
+        if span.cells:
+            raise request_invalid("Invalid delete row request: unexpected cells in request.")
     elif span.delete_marker:
-        raise request_invalid("Invalid request: RowDeleteMarker is only allowed in delete row.")
+        raise request_invalid("Invalid request of put/update row: unexpected RowDeleteMarker in request.")
     elif action is Action.UPDATE and not span.cells:
         raise request_invalid("Attribute column is missing.")
     if len(span.cells) > COLUMNS_PER_ROW:
@@ -70,6 +72,8 @@ def _scan(buffer: bytes) -> tuple[bytes, RowSpan]:
     except CodecError as error:
         if "checksum is" in str(error):
             raise request_invalid(f"Cell data broken, checksum is mismatch: {error}.") from error
+        if error.args[0] == EMPTY_SECTION:
+            raise request_invalid("Cell data broken, no Cells follow CellTag.") from error
         raise request_invalid(f"Malformed PlainBuffer row: {error}.") from error
 
 
@@ -154,7 +158,7 @@ def _check_value(name: bytes, value: bytes) -> None:
         case 0x02 if len(value) == 2 and value[1] < 2:
             return
         case 0x03 if not value.isascii() and not is_text(value[5:]):
-            raise request_invalid(f"The value of column '{name.decode()}' has an invalid type or length: no UTF-8.")
+            raise request_invalid(f"Value of column '{name.decode()}' must be UTF8 encoding.")
         case 0x03 | 0x07 if len(value) >= 5 and _U32.unpack_from(value, 1)[0] == len(value) - 5:
             if len(value) - 5 > VALUE_BYTES:
                 raise value_too_long(name.decode(), len(value) - 5)

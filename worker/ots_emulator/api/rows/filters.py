@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from ots_emulator.api.rows.change_check import VALUE_BYTES, check_name, value_too_long
 from ots_emulator.api.rows.patterns import Pattern, PatternError, pattern_of
@@ -61,6 +61,7 @@ _CASTS: Final[Mapping[int, Callable[[str], Value]]] = {
 }
 _EXISTENCE: Final = (pb.CT_EXIST, pb.CT_NOT_EXIST)
 
+Parsed = TypeVar("Parsed", bound=Message)
 #: Key columns of a row: name -> type byte and payload.
 KeyValues = Mapping[bytes, bytes]
 
@@ -172,17 +173,28 @@ def read_filter(encoded: bytes) -> Filter:
     Raises:
         RequestRefusal: it is malformed or has too many parts, or one of them has a name or value that no column has.
     """
+    return _filter_of(_parsed(pb.Filter, encoded, "filter"), Counter(filters=1))
+
+
+def _parsed(kind: type[Parsed], encoded: bytes, name: str) -> Parsed:
+    """Parse a message of a filter, which the service calls `name`.
+
+    Raises:
+        RequestRefusal: it is malformed.
+    """
     try:
-        return _filter_of(pb.Filter.FromString(encoded), Counter(filters=1))
+        message = kind.FromString(encoded)
+        check_text(message)
     except (DecodeError, CodecError) as error:
-        raise request_invalid(f"Invalid filter: {error}.") from error
+        raise request_invalid(f"Deserialize {name} failed.") from error
+    return message
 
 
 def _filter_of(message: pb.Filter, seen: Counter[str]) -> Filter:
     if message.type == pb.FT_SINGLE_COLUMN_VALUE:
-        return _column_test(pb.SingleColumnValueFilter.FromString(message.filter))
+        return _column_test(_parsed(pb.SingleColumnValueFilter, message.filter, "relation filter"))
     if message.type == pb.FT_COMPOSITE_COLUMN_VALUE:
-        composite = pb.CompositeColumnValueFilter.FromString(message.filter)
+        composite = _parsed(pb.CompositeColumnValueFilter, message.filter, "composite filter")
         count = len(composite.sub_filters)
         # Counted where they are listed, so the limit also bounds the depth, and comes before the operator's rule.
         seen["filters"] += count
@@ -193,18 +205,17 @@ def _filter_of(message: pb.Filter, seen: Counter[str]) -> Filter:
         if composite.combinator != pb.LO_NOT and count < 2:
             raise request_invalid("Invalid AND/OR operator: the number of sub-filters must be more than 1.")
         return Composite(composite.combinator, tuple(_filter_of(part, seen) for part in composite.sub_filters))
-    page = pb.ColumnPaginationFilter.FromString(message.filter)
-    if page.offset < 0 or page.limit < 0:
-        raise request_invalid(
-            f"Invalid filter: offset and limit must not be negative, found: {page.offset}, {page.limit}."
-        )
+    page = _parsed(pb.ColumnPaginationFilter, message.filter, "column pagination filter")
+    if page.offset < 0:
+        raise request_invalid("Offset in ColumnPaginationFilter must be greater than or equal to 0.")
+    if page.limit <= 0:
+        raise request_invalid("Limit in ColumnPaginationFilter must be greater than 0.")
     return Pagination(page.offset, page.limit)
 
 
 def _column_test(single: pb.SingleColumnValueFilter) -> ColumnTest:
-    check_text(single)
     check_name(single.column_name.encode())
-    wanted = None if single.comparator in _EXISTENCE else decode_value(single.column_value)
+    wanted = None if single.comparator in _EXISTENCE else _wanted(single.column_value)
     if isinstance(wanted, (str, bytes)):
         size = len(wanted.encode() if isinstance(wanted, str) else wanted)
         if size > VALUE_BYTES:
@@ -217,6 +228,13 @@ def _column_test(single: pb.SingleColumnValueFilter) -> ColumnTest:
         single.latest_version_only,
         _transfer_rule(single.value_trans_rule) if single.HasField("value_trans_rule") else None,
     )
+
+
+def _wanted(encoded: bytes) -> Value | Marker:
+    try:
+        return decode_value(encoded)
+    except CodecError as error:
+        raise request_invalid("Deserialize relation filter failed.") from error
 
 
 def _transfer_rule(rule: pb.ValueTransferRule) -> TransferRule:

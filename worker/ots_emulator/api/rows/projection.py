@@ -16,6 +16,9 @@ from ots_emulator.tables.cells import Cell, build_image, cells_of, key_image, sc
 from ots_tunnel.protocol import table_pb2 as pb
 
 COLUMN_LIMIT: Final = 1024
+#: In place of a number of versions.
+ALL_VERSIONS: Final = -1
+_TOGETHER: Final = "cannot be given at the same time."
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +96,17 @@ def projection_of(request: ReadRequest, *, missing: str = "No version condition 
     for name in names:
         check_name(name)
     condition = read_filter(request.filter) if request.filter else None
-    max_versions = request.max_versions if request.HasField("max_versions") else None
-    if max_versions is not None and max_versions <= 0:
-        raise request_invalid("The max versions must be greater than 0.")
+    has_versions = request.HasField("max_versions")
+    if has_versions and request.max_versions <= 0 and request.max_versions != ALL_VERSIONS:
+        raise request_invalid(f"Invalid max versions: {request.max_versions}. Reason: Max versions must be positive.")
     start_ms = end_ms = None
     if request.HasField("time_range"):
-        start_ms, end_ms = _time_range(request.time_range, max_versions)
-    elif max_versions is None:
+        start_ms, end_ms = _time_range(request.time_range, has_versions=has_versions)
+    elif not has_versions:
         raise request_invalid(missing)
     return Projection(
         frozenset(names),
-        max_versions,
+        request.max_versions if has_versions and request.max_versions != ALL_VERSIONS else None,
         start_ms,
         end_ms,
         request.start_column.encode() if request.HasField("start_column") else None,
@@ -112,12 +115,21 @@ def projection_of(request: ReadRequest, *, missing: str = "No version condition 
     )
 
 
-def _time_range(time_range: pb.TimeRange, max_versions: int | None) -> tuple[int, int]:
+def _time_range(time_range: pb.TimeRange, *, has_versions: bool) -> tuple[int, int]:
+    has_start, has_end = time_range.HasField("start_time"), time_range.HasField("end_time")
     if time_range.HasField("specific_time"):
-        if max_versions is not None:
+        has_range = has_start or has_end
+        if has_range and has_versions:
+            raise request_invalid(f"Specific timestamp, time range and max versions {_TOGETHER}")
+        if has_range or has_versions:
+            other = "time range" if has_range else "max versions"
             # The typo is the service's.
-            raise request_invalid("Specific tiemstamp and max versions cannot be given at the same time.")
+            raise request_invalid(f"Specific tiemstamp and {other} {_TOGETHER}")
+        if time_range.specific_time < 0:
+            raise request_invalid("Specific timestamp cannot be less than 0.")
         return time_range.specific_time, time_range.specific_time + 1
+    if not (has_start and has_end):
+        raise request_invalid("Start and end time must be given at the same time.")
     if time_range.end_time <= time_range.start_time:
         raise request_invalid("End timestamp should be greater than begin timestamp.")
     return time_range.start_time, time_range.end_time

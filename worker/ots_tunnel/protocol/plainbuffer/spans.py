@@ -63,6 +63,8 @@ from ots_tunnel.protocol.plainbuffer.tags import (
     TIMESTAMP_END,
 )
 
+#: The error of an attribute section without cells.
+EMPTY_SECTION = "an attribute section holds at least one cell"
 #: The bytes that a cell's checksum covers of its op.
 COVERED_OP = {0: b""} | {op: bytes((op,)) for op in CELL_OPS}
 _cell_start = CELL_START.unpack_from
@@ -238,7 +240,7 @@ def _scan_cells(buf: bytes, pos: int, cells: list[CellSpan], verify: bool) -> in
             check_cell_checksum(name + (value or b"") + stamp + COVERED_OP[op], checksum, pos - 1)
         cells.append(_new_cell(CellSpan, (name, op, timestamp, buf[start:pos], checksum, value)))
     if not cells:
-        raise CodecError("an attribute section holds at least one cell", pos)
+        raise CodecError(EMPTY_SECTION, pos)
     return pos
 
 

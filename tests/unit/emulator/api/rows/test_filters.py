@@ -194,8 +194,10 @@ async def test_pages_of_columns(driver: Driver) -> None:
     assert await names(driver, max_versions=1, filter=window(1, 2)) == ["b", "c"]
     assert await names(driver, filter=window(9, 2)) == []
     assert await names(driver, filter=joined("AND", window(0, 1), single("b", "EQUAL", "x"))) == ["a", "a"]
-    with pytest.raises(ServiceError, match="offset and limit must not be negative, found: -1, 2"):
+    with pytest.raises(ServiceError, match="Offset in ColumnPaginationFilter must be greater than or equal to 0"):
         await names(driver, filter=window(-1, 2))
+    with pytest.raises(ServiceError, match="Limit in ColumnPaginationFilter must be greater than 0"):
+        await names(driver, filter=window(0, 0))
 
 
 async def test_an_empty_page_can_have_a_next_key() -> None:

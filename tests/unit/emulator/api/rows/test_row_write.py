@@ -70,7 +70,7 @@ def test_a_key_that_does_not_fit_refuses_its_row_only() -> None:
 def test_a_condition_contradicts_a_placeholder() -> None:
     write = put_of(("k", 7), ("s", Marker.AUTO_INCREMENT), existence="EXPECT_EXIST")
 
-    with pytest.raises(Refusal, match="Can't set condition"):
+    with pytest.raises(Refusal, match="Invalid expect:EXPECT_EXIST when modify row with pk auto increment"):
         with_key(write, table_of(*COLUMNS), NOW_US)
 
 
