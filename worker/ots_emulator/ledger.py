@@ -105,9 +105,10 @@ EMR: Final = Program("Spark connector of EMR", "2.2.0", "aliyun/aliyun-emapreduc
 DEW: Final = Program("PHP client of Dew", "1.4.0", "dew-serverless/tablestore-php")
 ELIXIR: Final = Program("Elixir client", "0.15.3", "xinz/ex_aliyun_ots")
 ECTO: Final = Program("Ecto adapter", "commit 08da30aeb435", "edragonconnect/ecto_tablestore")
+RUST: Final = Program("Rust client", "0.1.2", "yuqiang-yuan/aliyun-tablestore-rs")
 BROADWAY: Final = Program("Broadway producer", "commit 0194b90011e9", "slientgoat/broadway_ots")
 TERRAFORM: Final = Program("Terraform provider", "commit 0612d7569dc6", "aliyun/terraform-provider-alicloud")
-PROGRAMS: Final = (JAVA, GO, PYTHON, PHP, DOTNET, EMR, DEW, ELIXIR, ECTO, BROADWAY, TERRAFORM)
+PROGRAMS: Final = (JAVA, GO, PYTHON, PHP, DOTNET, EMR, DEW, ELIXIR, ECTO, RUST, BROADWAY, TERRAFORM)
 
 #: Sources of what is documented.
 PRODUCT: Final = "the product's documentation"

@@ -31,7 +31,21 @@ from ots_emulator.api.call import Call
 from ots_emulator.api.rows.capacity import version_bytes
 from ots_emulator.api.rows.row_write import execute, read_write, with_key
 from ots_emulator.api.rows.write_cost import check_size, write_cost
-from ots_emulator.ledger import DEW, DOTNET, ECTO, ERRORS, GO, JAVA, PHP, PYTHON, documented, guessed, tested
+from ots_emulator.ledger import (
+    DEW,
+    DOTNET,
+    ECTO,
+    ERRORS,
+    GO,
+    JAVA,
+    PHP,
+    PYTHON,
+    RUST,
+    documented,
+    guessed,
+    live,
+    tested,
+)
 from ots_emulator.refusal import check_table_name
 from ots_tunnel.model import Action
 from ots_tunnel.protocol import table_pb2 as pb
@@ -142,7 +156,10 @@ LEDGER: Final = (
         ECTO("test/row_test.exs repo - insert/get/delete"),
     ),
     documented("PutRow, DeleteRow", "no condition and no deletion goes with its placeholder, in these words", ERRORS),
-    guessed("PutRow", "its values are microseconds of the clock", "no source has its numbers"),
+    live(
+        "PutRow", "its values are microseconds of whole milliseconds", RUST("src/data/mod.rs test_batch_get_row_impl")
+    ),
+    guessed("PutRow", "further values of one millisecond are one more each", "no source has two of them"),
     guessed(
         "PutRow, UpdateRow, BatchWriteRow",
         "a client may choose the value of an auto-increment key; later automatic values of the table are greater",

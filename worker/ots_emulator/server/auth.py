@@ -86,19 +86,26 @@ def authenticate(
     if skew is not None and abs(now - sent) > skew:
         raise Refusal("OTSAuthFailed", f"Mismatch between system time and x-ots-date: {date}.")
     key_id = headers["x-ots-accesskeyid"]
-    if not any(key_id in instance.keys for instance in instances.values()):
-        raise Refusal("OTSAuthFailed", "The AccessKeyID does not exist.")
-    name = headers["x-ots-instancename"]
-    instance = instances.get(name)
-    if instance is None and not _INSTANCE_NAME.fullmatch(name):
-        raise parameter_invalid(f"Invalid instance name: '{name}'.")
-    if instance is None or key_id not in instance.keys:
-        raise Refusal("OTSAuthFailed", "The instance is not found.")
+    instance = _instance_of(headers["x-ots-instancename"], key_id, instances)
     signing_key = _check_signature(path, headers, instance.keys[key_id])
     if not _digest_matches(path, headers["x-ots-contentmd5"].strip(), body):
         text = "Mismatch between MD5 value of request body and x-ots-contentmd5 in header."
         raise Refusal("OTSAuthFailed", text)
     return Caller(instance, key_id, signing_key)
+
+
+def _instance_of(name: str, key_id: str, instances: Mapping[str, Instance]) -> Instance:
+    """Return an instance that a key may use."""
+    if not any(key_id in instance.keys for instance in instances.values()):
+        raise Refusal("OTSAuthFailed", "The AccessKeyID does not exist.")
+    instance = instances.get(name)
+    if instance is None and not _INSTANCE_NAME.fullmatch(name):
+        raise parameter_invalid(f"Invalid instance name: '{name}'.")
+    if instance is None:
+        raise Refusal("OTSAuthFailed", "The instance is not found.")
+    if key_id not in instance.keys:
+        raise Refusal("OTSAuthFailed", "The user has no privilege to access the instance.")
+    return instance
 
 
 def _digest_matches(path: str, sent: str, body: bytes) -> bool:

@@ -162,13 +162,15 @@ class Table:
     def next_auto_increment(self, now_us: int) -> int:
         """Return a value for an auto-increment key column, greater than all before it, also than those of clients.
 
+        It is the time in microseconds, without those of the current millisecond.
+
         Raises:
             Refusal: a client has written a row with the highest integer.
         """
         if self.last_auto_increment == INT_MAX:
             text = f"no value is left for the auto-increment column of table {self.name!r}: it has a row with {INT_MAX}"
             raise parameter_invalid(text)
-        self.last_auto_increment = max(self.last_auto_increment + 1, now_us)
+        self.last_auto_increment = max(self.last_auto_increment + 1, now_us // 1000 * 1000)
         return self.last_auto_increment
 
     def _pass_auto_increment(self, key: Key) -> None:

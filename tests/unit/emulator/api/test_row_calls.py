@@ -125,6 +125,23 @@ async def test_no_instance_has_this_name(driver: Driver, instance: str, code: st
         parse_response(operation, await driver.emulator.handle(request))
 
 
+async def test_an_instance_of_somebody_else_is_refused() -> None:
+    driver = Driver()
+    driver.emulator.add_instance("theirs", {"their-id": "their-secret"})
+    operation = TABLE_OPERATIONS["ListTable"]
+    request = build_request(
+        operation,
+        pb.ListTableRequest(),
+        instance="theirs",
+        credentials=CREDENTIALS,
+        now=driver.clock.now(),
+        trace_id="t",
+    )
+
+    with pytest.raises(TunnelError, match="OTSAuthFailed: The user has no privilege to access the instance"):
+        parse_response(operation, await driver.emulator.handle(request))
+
+
 # Returned content
 
 

@@ -1,8 +1,8 @@
 """The placeholder of an auto-increment key column and its value (docs/data-plane.md 2.5).
 
-Values grow strictly within a partition key and are not contiguous: they are microseconds of the service's clock, each
-at least one more than the last of the table, and than any that a client has chosen. So they never name a row that is
-there, and grow over a restart.
+Values grow strictly within a partition key and are not contiguous: each is the service's time in microseconds, in whole
+milliseconds, but at least one more than the last of the table, and than any that a client has chosen. So they never
+name a row that is there, and grow over a restart.
 """
 
 from __future__ import annotations

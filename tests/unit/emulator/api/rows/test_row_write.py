@@ -41,13 +41,22 @@ def test_a_placeholder_is_filled_in_a_new_row() -> None:
     write = put_of(("k", 7), ("s", Marker.AUTO_INCREMENT))
     sent = write.row
 
-    keyed = with_key(write, table_of(*COLUMNS), NOW_US)
+    keyed = with_key(write, table_of(*COLUMNS), NOW_US + 999)
 
     assert write.row == sent
     assert keyed.key == (7, NOW_US)
     row = decode_row(keyed.write.row)
     assert row.primary_key == (("k", 7), ("s", NOW_US))
     assert [(column.name, column.value) for column in row.columns] == [("v", 1)]
+
+
+def test_values_of_one_millisecond_differ() -> None:
+    table = table_of(*COLUMNS)
+    write = put_of(("k", 7), ("s", Marker.AUTO_INCREMENT))
+
+    keys = [with_key(write, table, NOW_US + microseconds).key for microseconds in (1, 2, 1000)]
+
+    assert keys == [(7, NOW_US), (7, NOW_US + 1), (7, NOW_US + 1000)]
 
 
 def test_an_explicit_value_of_an_auto_increment_column_stays() -> None:
