@@ -15,7 +15,8 @@ from ots_emulator.api.rows.wide_rows import Cut, cut_row
 from ots_emulator.api.table_messages import key_schema_message
 from ots_emulator.ledger import DOTNET, ERRORS, GO, JAVA, PYTHON, documented, guessed, tested
 from ots_emulator.refusal import Refusal, RequestRefusal, check_table_name, parameter_invalid, request_invalid
-from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY, TYPE_NAME, Key, read_primary_key, type_of
+from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY, TYPE_NAME, Key, type_of
+from ots_emulator.tables.sent_keys import read_primary_key
 from ots_emulator.tables.table import Table
 from ots_emulator.tables.transactions import Scope
 from ots_tunnel.model import Marker, PrimaryKey

@@ -8,7 +8,8 @@ from typing import Any, Final
 from ots_emulator.api.call import Call
 from ots_emulator.ledger import ELIXIR, JAVA, documented, guessed, tested
 from ots_emulator.refusal import parameter_invalid
-from ots_emulator.tables.keys import KeySchema, read_primary_key
+from ots_emulator.tables.keys import KeySchema
+from ots_emulator.tables.sent_keys import read_primary_key
 from ots_tunnel.protocol import table_pb2 as pb
 
 

@@ -14,10 +14,11 @@ from typing import Any, Final
 
 from ots_emulator.tables.cells import key_cells
 from ots_emulator.tables.changelog import ChangeLog
-from ots_emulator.tables.keys import Key, KeySchema, read_primary_key
+from ots_emulator.tables.keys import Key, KeySchema
 from ots_emulator.tables.listener import TableListener
 from ots_emulator.tables.options import DefinedColumn, FixedOptions, Partitioning, TableOptions
 from ots_emulator.tables.partition import Partition
+from ots_emulator.tables.sent_keys import read_primary_key
 from ots_emulator.tables.table import OnChildren, Table
 from ots_emulator.tunnels.channel import BaseSlice, Client, TunnelChannel
 from ots_emulator.tunnels.tokens import read_stream_token

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ots_emulator.tables.keys import key_columns
+from ots_emulator.tables.sent_keys import key_columns
 from ots_tunnel.model import KeyValue
 from ots_tunnel.protocol.plainbuffer.spans import RowSpan
 

@@ -8,7 +8,7 @@ name a row that is there, and grow over a restart.
 from __future__ import annotations
 
 from ots_emulator.refusal import parameter_invalid
-from ots_emulator.tables.keys import key_columns
+from ots_emulator.tables.sent_keys import key_columns
 from ots_emulator.tables.table import Table
 from ots_tunnel.model import Action, Marker
 from ots_tunnel.protocol import table_pb2 as pb

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from ots_emulator.refusal import RequestRefusal, request_invalid
-from ots_emulator.tables.keys import (
+from ots_emulator.tables.sent_keys import (
     KEY_COLUMNS,
     check_column_count,
     check_key_values,

@@ -22,7 +22,7 @@ from ots_emulator.api.rows.change_check import VALUE_BYTES, check_name, value_to
 from ots_emulator.api.rows.patterns import Pattern, PatternError, pattern_of
 from ots_emulator.refusal import request_invalid
 from ots_emulator.tables.cells import Cell
-from ots_emulator.tables.keys import key_columns
+from ots_emulator.tables.sent_keys import key_columns
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Marker, Value
 from ots_tunnel.protocol import table_pb2 as pb

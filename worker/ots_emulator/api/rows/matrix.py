@@ -20,7 +20,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from ots_emulator.tables.cells import scan_image
-from ots_emulator.tables.keys import KeySchema, key_columns
+from ots_emulator.tables.keys import KeySchema
+from ots_emulator.tables.sent_keys import key_columns
 from ots_tunnel.protocol.plainbuffer.crc8 import crc8
 from ots_tunnel.protocol.plainbuffer.values import encode_value
 
