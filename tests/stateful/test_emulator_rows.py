@@ -18,6 +18,7 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.values import encode_value
 from tests.stateful.row_model import OK, Change, Rows, Test, Wanted
 from tests.support.emulator.emulator_driver import Driver
+from tests.support.emulator.returned import returned_cells
 
 pytestmark = pytest.mark.unmeasured
 
@@ -200,7 +201,7 @@ class RowCalls(RuleBasedStateMachine):
         answer = self._run(self.driver.call("UpdateRow", table_name="t", **fields))
 
         expected = self.model.read(key, Wanted(names=frozenset("n"), versions=1))
-        assert same(cells(decode_row(answer.row)), expected)
+        assert same(returned_cells(answer.row), expected)
 
     # The table
 
