@@ -19,6 +19,8 @@ from ots_tunnel.protocol.http.operations import OPERATIONS_BY_PATH, Operation
 from ots_tunnel.protocol.http.rpc import check_text
 from ots_tunnel.protocol.http.signing import content_md5, sign_response, v4_signing_key
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, decode_row, decode_rows
+from ots_tunnel.protocol.plainbuffer.tags import HEADER_BYTES, ROW_DATA
+from tests.support.emulator.returned import returned_cells
 from tests.support.emulator.row_matrix import read_matrix
 
 SECRET = "test-secret"
@@ -31,9 +33,17 @@ _FORBIDDEN = frozenset(("OTSInternalServerError", "OTSServerUnavailable", "OTSTu
 _HEADERS = ("x-ots-contentmd5", "x-ots-contenttype", "x-ots-date", "x-ots-requestid", "Authorization")
 
 
+def _read_row(row: bytes) -> None:
+    """Read a row, or the new values that a write returns, which have no key."""
+    if row[HEADER_BYTES : HEADER_BYTES + 1] == bytes((ROW_DATA,)):
+        returned_cells(row)
+    elif row:
+        decode_row(row)
+
+
 #: How clients read the rows and keys of answers, by field.
 _READERS: dict[str, Callable[[bytes], object]] = {
-    "row": lambda row: decode_row(row) if row else None,
+    "row": _read_row,
     "record": decode_row,
     "rows": decode_rows,
     "next_start_primary_key": decode_primary_key,

@@ -94,6 +94,10 @@ class Wanted(NamedTuple):
     test: Test | None = None
 
 
+def _increments(change: Change) -> bool:
+    return any(column.op is CellOp.INCREMENT for column in change.columns)
+
+
 @dataclass
 class Rows:
     """One table; times are milliseconds, `ttl` and `deviation` seconds."""
@@ -169,19 +173,17 @@ class Rows:
         self.log.append((change.key, change.action))
         return OK
 
-    def write_all(self, changes: Sequence[Change]) -> list[str] | str:
-        """Execute a batch; one code when the whole of it is refused."""
+    def write_all(self, changes: Sequence[Change]) -> list[str]:
+        """Execute a batch, and return the code of each row.
+
+        Of a key that comes several times, rows with conditions are refused, and increments if there are several.
+        """
         keys = [change.key for change in changes]
-        if any(
-            keys.count(change.key) > 1 and (change.exists is not None or change.test is not None) for change in changes
-        ):
-            return INVALID
-        incremented = [
-            change.key for change in changes if any(column.op is CellOp.INCREMENT for column in change.columns)
-        ]
+        incremented = [change.key for change in changes if _increments(change)]
         return [
             INVALID
-            if incremented.count(change.key) > 1 and any(column.op is CellOp.INCREMENT for column in change.columns)
+            if (keys.count(change.key) > 1 and (change.exists is not None or change.test is not None))
+            or (incremented.count(change.key) > 1 and _increments(change))
             else self.write(change)
             for change in changes
         ]

@@ -79,7 +79,8 @@ func walkReads(w *walk) {
 	refused("a time range that ends before it begins", "", func(asked ask) {
 		asked.TimeRange = &ots.TimeRange{Start: w.epoch + 1, End: w.epoch}
 	})
-	refused("negative versions", "", func(asked ask) { asked.MaxVersion = -1 })
+	refused("negative versions", "Invalid max versions: -2. Reason: Max versions must be positive.",
+		func(asked ask) { asked.MaxVersion = -2 })
 	refused("INF_MIN as a key", "VT_INF_MIN is an invalid type for the primary key.",
 		func(asked ask) { asked.PrimaryKey = key(minimum) })
 	refused("too many columns", "The number of columns from the request exceeds the limit, limit count: 1024, column count: 1025.",

@@ -110,7 +110,7 @@ final class WalkWrites extends Section {
             change.increment(increment("d", 5));
             change.setReturnType(ReturnType.RT_AFTER_MODIFY);
             change.addReturnColumn("d");
-            equal("row", Rows.show(w.table.updateRow(new UpdateRowRequest(change)).getRow()), "[u,0,62] d@now=2");
+            equal("row", Rows.show(w.table.updateRow(new UpdateRowRequest(change)).getRow()), "[-] d@now=2");
         });
         refusedParameter("update returns key and columns", "", () -> {
             RowUpdateChange change = new RowUpdateChange(TABLE, changed);

@@ -35,6 +35,7 @@ from ots_emulator.ledger import (
     DEW,
     DOTNET,
     ECTO,
+    ELIXIR,
     ERRORS,
     GO,
     JAVA,
@@ -176,6 +177,11 @@ LEDGER: Final = (
         "UpdateRow",
         "increments: a missing column is 0, the new value can be returned",
         JAVA("IncrementRequest.testDefaultLongValue", "IncrementRequest.testReturnColumnNames"),
+    ),
+    live(
+        "UpdateRow, BatchWriteRow",
+        "the row with new values has no key, not even its tag",
+        ELIXIR("test/mixin/atomic_increment_test.exs", "lib/ex_aliyun_ots/plainbuffer/plainbuffer.ex start_decoding"),
     ),
     tested("UpdateRow", "an increment costs a read unit", DEW("Integration/RowTest.php update with increment")),
     guessed(

@@ -30,6 +30,8 @@ from ots_tunnel.protocol.plainbuffer.tags import (
     HEADER,
     I64,
     INTEGER,
+    ROW_CHECKSUM,
+    ROW_DATA,
     TAG_BYTES,
     TAG_LENGTH,
     TAG_LENGTH_BYTES,
@@ -38,7 +40,7 @@ from ots_tunnel.protocol.plainbuffer.tags import (
 
 #: An integer as a cell's value: type byte and payload.
 _INTEGER_VALUE = struct.Struct("<Bq")
-_TIMESTAMP_TAG = bytes((CELL_TIMESTAMP,))
+_TIMESTAMP_TAG, _DATA_SECTION, _ROW_CHECKSUM = (bytes((tag,)) for tag in (CELL_TIMESTAMP, ROW_DATA, ROW_CHECKSUM))
 _ZERO_STEP = bytes(crc8(bytes(8), start) for start in range(256))
 
 
@@ -136,6 +138,16 @@ def key_cells(image: bytes, columns: int) -> bytes:
 def key_image(span: RowSpan) -> bytes:
     """Build the row that holds only the key."""
     return join_row(span.key, span.key_checksums, (), header=False)
+
+
+def row_without_key(cells: Iterable[Cell]) -> bytes:
+    """Build a row with header that has cells and no key, not even its tag; cells must be in order."""
+    parts = [HEADER, _DATA_SECTION]
+    checksums = bytearray()
+    for cell in cells:
+        parts.append(cell.raw)
+        checksums.append(cell.checksum)
+    return b"".join((*parts, _ROW_CHECKSUM, bytes((crc8(bytes(checksums) + b"\0"),))))
 
 
 def origin_of(image: bytes, names: Sequence[str]) -> bytes:

@@ -14,6 +14,7 @@ from ots_tunnel.protocol.http.rpc import build_request, parse_response
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, decode_row, encode_primary_key, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.emulator.emulator_driver import CREDENTIALS, IGNORE, Driver, delete_all, increment, put
+from tests.support.emulator.returned import returned_cells
 
 KEY = encode_primary_key((("k", 1),))
 CREATED = {
@@ -150,7 +151,7 @@ async def test_incremented_columns_are_returned_by_name(driver: Driver) -> None:
     await update(driver, put("a", 5))
     answer = await update(driver, increment("a", 3), increment("b", 1), put("c", 1), return_content=wanted)
 
-    assert [(column.name, column.value) for column in decode_row(answer.row).columns] == [("a", 8)]
+    assert returned_cells(answer.row) == [("a", 8, driver.now_ms)]
 
 
 @pytest.mark.parametrize(

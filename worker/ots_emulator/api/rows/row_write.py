@@ -16,9 +16,8 @@ from ots_emulator.api.call import Call
 from ots_emulator.api.rows.auto_increment import fill_placeholder
 from ots_emulator.api.rows.change_check import read_change
 from ots_emulator.api.rows.filters import key_values, read_filter
-from ots_emulator.api.rows.projection import Projection
 from ots_emulator.refusal import Refusal, parameter_invalid, request_invalid
-from ots_emulator.tables.cells import cells_of, key_image, scan_image
+from ots_emulator.tables.cells import cells_of, key_image, newest, row_without_key, scan_image
 from ots_emulator.tables.keys import Key
 from ots_emulator.tables.table import Table
 from ots_emulator.tables.transactions import Scope
@@ -154,5 +153,4 @@ def _content(table: Table, wanted: pb.ReturnContent, span: RowSpan, key: Key, no
     if image is None or not wanted.return_column_names:
         return None
     names = frozenset(name.encode() for name in wanted.return_column_names)
-    row = Projection(names=names, max_versions=1).apply(image, frozenset())
-    return None if row is None else HEADER + row
+    return row_without_key(newest((cell for cell in cells_of(scan_image(image)) if cell.name in names), 1))
