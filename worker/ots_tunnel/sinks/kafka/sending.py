@@ -19,7 +19,7 @@ class Sending:
     """Sends parcels.
 
     Args:
-        guard: asked before every `MESSAGES_AT_ONCE` messages.
+        guard: asked before every `MESSAGES_AT_ONCE` messages, and after the last ones.
         reports: what the parcels are reported to.
     """
 
@@ -65,6 +65,7 @@ class Sending:
                     self.rest()
                     await producer.room()
                     producer = None  # another one may have taken its place meanwhile
+        self._guard.check()  # again: the last group is in doubt from now on, however long this process stood still
         if self._attended is not None:
             self._attended.serve()
 
