@@ -26,6 +26,7 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.kafka import KafkaSink
 from ots_tunnel.sinks.kafka.message import Origin
+from ots_tunnel.sinks.kafka.sending import MESSAGES_AT_ONCE
 from ots_tunnel.sinks.kafka.settings import producer_settings
 from tests.kafka.broker import PASSWORD, USER, Broker
 from tests.kafka.certificate import make_certificate
@@ -402,13 +403,13 @@ async def test_a_full_queue_makes_the_writer_wait(broker: Broker, topic: str, mo
 async def test_nothing_is_sent_once_the_fence_is_closed(broker: Broker, topic: str) -> None:
     async with opened(broker, topic) as sink:
         with pytest.raises(OwnershipLost):
-            await sink.write(batch(counted(50, 2)), LimitedGuard(passes=30))
+            await sink.write(batch(counted(50, 2)), LimitedGuard(passes=1))
         await sink.write(batch([numbered_record(1000, 1)]), OpenGuard())
 
     by_key = numbers_by_key(await in_topic(broker, topic))
     assert by_key.pop(b"[1000]") == [1]
     # those that had not left yet were dropped when the sink was closed
-    assert by_key.items() <= {f"[{key}]".encode(): [0] for key in range(30)}.items()
+    assert by_key.items() <= {f"[{key}]".encode(): [0] for key in range(MESSAGES_AT_ONCE)}.items()
 
 
 async def test_an_abandoned_write_is_not_waited_for(broker: Broker, topic: str) -> None:

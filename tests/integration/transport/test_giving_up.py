@@ -344,7 +344,8 @@ async def test_connections_of_the_kafka_client_are_limited(server: StalledServer
     producer = ReportingProducer(
         {"bootstrap.servers": f"127.0.0.1:{server.port}", "message.timeout.ms": 5000}, "topic", lambda failure: None
     )
-    producer.produce((b"key", b"value", []), "parcel", Reports[str]())
+    reports: Reports[object] = Reports()
+    producer.produce([(b"key", b"value", [])], [lambda *report: reports.kept.append(report)], reports)
 
     await until(lambda: limit_sockets((server.port,), 5), what="it connects")
     await until(lambda: producer.limited > 0, what="the producer has found its connection")

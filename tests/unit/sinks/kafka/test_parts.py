@@ -48,7 +48,7 @@ def keyed(*key: KeyValue, number: int = 0) -> Record:
 
 def message(*key: KeyValue) -> Message:
     messages = Messages(Origin("shop", "orders", "t"), ChannelId("c"), ChannelType.STREAM)
-    (made,) = messages.of([keyed(*key)])
+    ((made,),) = messages.of([keyed(*key)])
     return made
 
 
@@ -72,7 +72,7 @@ def test_the_key_is_the_same_for_equal_keys_alone(key: tuple[KeyValue, ...], exp
 
 def test_contents_do_not_show_up_in_texts() -> None:
     row = keyed("user-1")
-    assert "user-1" not in repr(Parcel(row, row.key, row.size))
+    assert "user-1" not in repr(Parcel(row, row.key, row.size, deque()))
 
 
 @pytest.mark.parametrize(

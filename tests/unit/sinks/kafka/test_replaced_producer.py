@@ -12,6 +12,7 @@ from ots_tunnel.sinks.kafka.connections import Connections
 from ots_tunnel.sinks.kafka.failures import Failure
 from ots_tunnel.sinks.kafka.message import Messages, Origin
 from ots_tunnel.sinks.kafka.producer import ReportingProducer
+from ots_tunnel.sinks.kafka.reports import Reports
 from ots_tunnel.sinks.kafka.sending import Sending
 from ots_tunnel.sinks.kafka.shipment import Parcel
 from tests.support.guards import OpenGuard
@@ -26,27 +27,28 @@ def connections() -> Connections:
     return Connections(config, deadline=10, check_pause=lambda: 0.1)
 
 
-def parcel(key: str) -> Parcel:
+def parcel(key: str, reports: Reports[Parcel]) -> Parcel:
     record = numbered_record(key, 1)
-    return Parcel(record, record.key, record.size)
+    return Parcel(record, record.key, record.size, reports.kept)
 
 
 async def test_the_last_portion_of_a_page_goes_to_the_next_producer() -> None:
     known = connections()
     messages = Messages(Origin("shop", "orders", "t"), ChannelId("c"), ChannelType.STREAM)
-    sending, first, last = Sending(known, messages, OpenGuard()), parcel("a"), parcel("b")
+    reports: Reports[Parcel] = Reports()
+    sending, first, last = Sending(known, messages, OpenGuard(), reports), parcel("a", reports), parcel("b", reports)
     async with asyncio.timeout(30):
         await sending.send((first,), goes_on=True)
         (await known.ready()).retire(BROKEN)
 
         await sending.send((last,), goes_on=False)
 
-        ((reported, failure),) = await sending.reported(wait=True)
+        (reported,) = await sending.reported(wait=True)
         assert reported is first
-        assert failure is not None
-        assert failure.name == "_PURGE_QUEUE"
+        assert first.failure is not None
+        assert first.failure.name == "_PURGE_QUEUE"
         await known.close()
-        ((reported, _),) = await sending.reported(wait=True)
+        (reported,) = await sending.reported(wait=True)
         assert reported is last
 
 

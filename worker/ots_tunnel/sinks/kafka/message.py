@@ -60,21 +60,21 @@ class Messages:
             for action in Action
         }
 
-    def of(self, records: list[Record]) -> Iterator[Message]:
-        """The messages of records, of which about `PORTION_BYTES` are held at a time.
+    def of(self, records: list[Record]) -> Iterator[list[Message]]:
+        """The messages of records, about `PORTION_BYTES` at a time.
 
         Raises:
             CodecError: a record is malformed; the messages before it were given.
         """
         at = 0
         while at < len(records):
+            made: list[Message] = []
             begun = at
             if native is not None:
                 made, at = native.messages(records, at, self._heads, self._headers, SEQUENCE_HEADER, PORTION_BYTES)
-                yield from made
             if at == begun:
-                yield self.message_of(records[at])
-                at += 1
+                made, at = [self.message_of(records[at])], at + 1
+            yield made
 
     def message_of(self, record: Record) -> Message:
         """The message of one record.

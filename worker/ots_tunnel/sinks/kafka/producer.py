@@ -1,8 +1,8 @@
 """librdkafka's producer for coroutines.
 
-A thread waits for delivery reports, keeps them with the `Reports` of their writers, and wakes these in bursts. It
-sleeps in librdkafka while any message is in flight, and on an event while none is. Nothing but `close` ends it:
-whatever fails in it breaks the producer, which then sends nothing more and reports every message as purged.
+A thread waits for delivery reports, which the parcels of the messages keep, and wakes the writers in bursts. It sleeps
+in librdkafka while any message is in flight, and on an event while none is. Nothing but `close` ends it: whatever fails
+in it breaks the producer, which then sends nothing more and reports every message as purged.
 
 A writer that goes on sending takes the reports itself (`attend`, `serve`), and the thread rests meanwhile. Otherwise
 both would take the interpreter's lock in turns, once for each report, which costs more than sending.
@@ -14,8 +14,8 @@ import asyncio
 import logging
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,12 +24,18 @@ from confluent_kafka import KafkaException
 
 from ots_tunnel.sinks.kafka.failures import Failure
 from ots_tunnel.sinks.kafka.message import Message
-from ots_tunnel.sinks.kafka.reports import P, Reports, failure_of
+from ots_tunnel.sinks.kafka.reports import Reports, failure_of
 from ots_tunnel.threads import DaemonThreads
 from ots_tunnel.transport.foreign_sockets import limit_sockets
 
 logger = logging.getLogger(__name__)
 
+#: librdkafka is called with a KafkaError or None, and with the message, on any thread.
+Parcel = Callable[[Any, Any], None]
+#: The key decides about the partition.
+ANY_PARTITION = -1
+#: A message gets the time at which it is produced.
+NOW = 0
 #: Seconds the thread waits for a report before it checks whether it has to end: `close` takes at most this long.
 POLL = 0.5
 #: Seconds between two looks for new connections while messages are in flight.
@@ -54,9 +60,9 @@ class ReportingProducer:
         self._on_error = on_error
         #: Writers that go on sending.
         self._senders: set[Reports[Any]] = set()
-        #: Those who have new reports and are not woken yet.
-        self._announced: deque[Reports[Any]] = deque()
-        #: Whether the event loop will wake them in its next round.
+        #: Those whose messages may be under way.
+        self._writers: weakref.WeakSet[Reports[Any]] = weakref.WeakSet()
+        #: Whether the event loop will wake those with reports in its next round.
         self._is_waking = False
         self._room: list[asyncio.Future[None]] = []
         self._work = threading.Event()
@@ -81,21 +87,29 @@ class ReportingProducer:
     def __repr__(self) -> str:
         return f"ReportingProducer({self._topic})"
 
-    def produce(self, message: Message, parcel: P, reports: Reports[P]) -> None:
-        """Queue a message; later, `reports` gets the failure of the parcel, None when all replicas in sync have it.
+    def produce(
+        self, messages: Sequence[Message], parcels: Sequence[Parcel], reports: Reports[Any]
+    ) -> tuple[int, Failure | None]:
+        """Queue messages; later, each one's parcel is called with its report, and those who wait for `reports` wake.
 
-        Raises:
-            BufferError: the queue is full; `room` waits for room.
-            KafkaException: the message is refused before it is queued.
+        Returns: how many are queued, and why the next one is refused. Fewer than there are without a refusal: the queue
+            is full, `room` waits for room.
         """
-        key, value, headers = message
+        produce, topic, queued = self._producer.produce, self._topic, 0
+        self._writers.add(reports)
         try:
-            self._producer.produce(
-                self._topic, value, key, headers=headers, on_delivery=partial(self._keep_report, reports, parcel)
-            )
+            for parcel, (key, value, headers) in zip(parcels, messages, strict=True):
+                # By position: a keyword costs confluent_kafka a string for each of the eight parameters.
+                produce(topic, value, key, ANY_PARTITION, parcel, None, NOW, headers)
+                queued += 1
+        except BufferError:
+            return queued, None
+        except KafkaException as error:
+            return queued, failure_of(error.args[0], by_client=True)
         finally:  # also where a broken producer refuses it: the thread learns the reason
             if not self._senders and not self._work.is_set():
                 self._work.set()
+        return queued, None
 
     def attend(self, writer: Reports[Any]) -> None:
         """A writer goes on sending, and calls `serve` after each portion until it calls `leave`."""
@@ -187,10 +201,13 @@ class ReportingProducer:
             if self._may_rest():
                 self._work.wait(LOOK_EVERY if self._senders else IDLE_POLL)
         self._limit_sockets()
-        self._producer.poll(0 if self._may_rest() else POLL)
-        if self._announced and not self._is_waking:
-            self._is_waking = True
-            self._call_loop(self._wake_writers)
+        reported = 1  # also where it raises, after some reports
+        try:
+            reported = self._producer.poll(0 if self._may_rest() else POLL)
+        finally:
+            if reported and not self._is_waking:
+                self._is_waking = True
+                self._call_loop(self._wake_writers)
 
     def _limit_sockets(self) -> None:
         """Let no message leave after the client has given it up, which librdkafka has no setting for."""
@@ -204,12 +221,6 @@ class ReportingProducer:
             return False
         return bool(self._senders) or not len(self._producer)
 
-    def _keep_report(self, reports: Reports[P], parcel: P, error: Any, _message: Any) -> None:
-        reports.kept.append((parcel, None if error is None else failure_of(error)))
-        if not reports.is_announced:
-            reports.is_announced = True
-            self._announced.append(reports)
-
     def _report_error(self, error: Any) -> None:
         self._call_loop(partial(self._on_error, failure_of(error)))
 
@@ -220,9 +231,10 @@ class ReportingProducer:
             self._stopping = True
 
     def _wake_writers(self) -> None:
-        self._is_waking = False  # first: the thread has those woken whom it announces from now on
-        while self._announced:
-            self._announced.popleft().wake()
+        self._is_waking = False  # first: for what is kept from now on, the thread calls again
+        for writer in self._writers:
+            if writer.kept:
+                writer.wake()
         waiting, self._room = self._room, []
         for future in waiting:
             if not future.done():

@@ -1,7 +1,7 @@
-"""Delivery reports of the messages of one write: kept by librdkafka's thread, taken on the event loop.
+"""Delivery reports of the messages of one write: kept by any thread, taken on the event loop.
 
-They come by the ten thousand. So nothing is called for each of them on the event loop: the writer takes as many at a
-time as one round may hold.
+They come by the ten thousand. So a report makes no object: the parcel of a message is what librdkafka calls, it keeps
+its own failure and appends itself to the reports. The writer takes as many at a time as one round may hold.
 """
 
 from __future__ import annotations
@@ -21,20 +21,18 @@ def failure_of(error: Any, *, by_client: bool = False) -> Failure:
 
 
 class Reports(Generic[P]):
-    """What became of messages, each named by what the writer gave with it; a stored one has no failure."""
+    """Parcels whose messages are reported, in the order in which the reports came."""
 
     def __init__(self) -> None:
         #: Filled by any thread.
-        self.kept: deque[tuple[P, Failure | None]] = deque()
-        #: Whether the event loop will call `wake` for what is kept.
-        self.is_announced = False
+        self.kept: deque[P] = deque()
         self._waiting: asyncio.Future[None] | None = None
 
     def __repr__(self) -> str:
         return f"Reports({len(self.kept)})"
 
-    def take(self, most: int) -> list[tuple[P, Failure | None]]:
-        """Take up to `most` reports, in the order in which they came."""
+    def take(self, most: int) -> list[P]:
+        """Take up to `most` parcels."""
         kept = self.kept
         return [kept.popleft() for _ in range(min(most, len(kept)))]
 
@@ -45,7 +43,6 @@ class Reports(Generic[P]):
             await self._waiting
 
     def wake(self) -> None:
-        """End the wait for a report."""
-        self.is_announced = False  # first: what is kept from now on is announced anew
+        """End the wait for a report; without one, it goes on."""
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)

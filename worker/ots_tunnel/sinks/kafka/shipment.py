@@ -17,13 +17,17 @@ shipment is stuck. After `resume`, `portion` is (a); when a is confirmed, `porti
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.feed import SliceFeed
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_about_one_record, verdict
+from ots_tunnel.sinks.kafka.reports import failure_of
 from ots_tunnel.sinks.slices import SLICE_RECORDS, Turns
 
 #: The most that is handed out at a time, about two milliseconds of work; the event loop runs in between.
@@ -34,25 +38,39 @@ PARCELS_BYTES = 262_144
 
 @dataclass(slots=True, eq=False)
 class Parcel:
-    """One record on its way into the topic.
+    """One record on its way into the topic, and what librdkafka calls with the report about its message.
 
     Args:
         key: identity of the row.
         size: bytes of the record as it came.
+        kept: gets the parcel with each report.
         alone: no other message may be in its request.
+        failure: what the last report said; None when all replicas in sync have the message.
     """
 
     record: Record = field(repr=False)
     key: bytes = field(repr=False)
     size: int
+    kept: deque[Parcel] = field(repr=False)
     alone: bool = False
+    failure: Failure | None = None
+
+    def __call__(self, error: Any, _message: object) -> None:
+        """Take librdkafka's report, on any thread."""
+        self.failure = None if error is None else failure_of(error)
+        self.kept.append(self)
+
+    def refused(self, failure: Failure) -> None:
+        """Take that the client itself refuses the message."""
+        self.failure = failure
+        self.kept.append(self)
 
 
-def _parcels(records: list[Record], first: int) -> list[Parcel]:
+def _parcels(kept: deque[Parcel], records: list[Record], first: int) -> list[Parcel]:
     made: list[Parcel] = []
     size = 0
     for record in records[first : first + SLICE_RECORDS]:
-        parcel = Parcel(record, record.key, record.size)
+        parcel = Parcel(record, record.key, record.size, kept)
         made.append(parcel)
         size += parcel.size
         if size >= PARCELS_BYTES:
@@ -66,11 +84,15 @@ class Shipment:
     Args:
         records: in commit order.
         turns: those of the sink; None for a single channel.
+        kept: gets the parcels that are reported.
     """
 
-    def __init__(self, records: Iterable[Record], turns: Turns | None = None) -> None:
+    def __init__(
+        self, records: Iterable[Record], turns: Turns | None = None, kept: deque[Parcel] | None = None
+    ) -> None:
+        make = partial(_parcels, deque() if kept is None else kept)
         self._grouping: Grouping[Parcel] = Grouping(PORTION)
-        self._feed: SliceFeed[Parcel] = SliceFeed(records, _parcels, self._grouping, PORTION, turns or Turns())
+        self._feed: SliceFeed[Parcel] = SliceFeed(records, make, self._grouping, PORTION, turns or Turns())
         self._under_way = 0
         self._failed: list[Parcel] = []
         self._again: list[Parcel] = []

@@ -14,8 +14,9 @@ from ots_tunnel.fence import Guard, RequestFence
 from ots_tunnel.sinks import Batch, Contact, Immediate, OnRefused, PageCost
 from ots_tunnel.sinks.contact import Tries, Writes
 from ots_tunnel.sinks.kafka.connections import Connections
-from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_in_doubt, verdict
+from ots_tunnel.sinks.kafka.failures import Verdict, is_in_doubt, verdict
 from ots_tunnel.sinks.kafka.message import Messages, Origin
+from ots_tunnel.sinks.kafka.reports import Reports
 from ots_tunnel.sinks.kafka.sending import Sending
 from ots_tunnel.sinks.kafka.shipment import Parcel, Shipment
 from ots_tunnel.sinks.key_text import key_text
@@ -105,8 +106,9 @@ class KafkaSink(Immediate):
     async def _ship(self, batch: Batch, guard: Guard, tries: Tries) -> None:
         fence = RequestFence(guard, self._deadline)
         messages = Messages(self._origin, batch.channel_id, batch.channel_type)
-        sending = Sending(self._connections, messages, fence)
-        shipment, attempt = Shipment(batch.records, self._turns), 0
+        reports: Reports[Parcel] = Reports()
+        sending = Sending(self._connections, messages, fence, reports)
+        shipment, attempt = Shipment(batch.records, self._turns, reports.kept), 0
         await shipment.fill()
         try:
             while not shipment.is_done:
@@ -114,7 +116,7 @@ class KafkaSink(Immediate):
                 if portion:
                     await sending.send(portion, goes_on=shipment.goes_on)
                 reported = await sending.reported(wait=not portion)
-                if not portion and reported[0][1] is None:
+                if not portion and reported[0].failure is None:
                     attempt = 0
                 if self._settle(shipment, reported):
                     self._writes.confirmed()
@@ -144,16 +146,16 @@ class KafkaSink(Immediate):
         """See `Channels.contact`."""
         return self._writes.contact
 
-    def _settle(self, shipment: Shipment, reported: list[tuple[Parcel, Failure | None]]) -> bool:
+    def _settle(self, shipment: Shipment, reported: list[Parcel]) -> bool:
         """Take what became of parcels; whether any is stored."""
         stored: list[Parcel] = []
-        for parcel, failure in reported:
-            if failure is None:
+        for parcel in reported:
+            if parcel.failure is None:
                 stored.append(parcel)
                 if len(stored) == 1:
                     self._connections.login_refusals.forget()
             else:
-                shipment.failed(parcel, self._connections.login_refusals.last or failure)
+                shipment.failed(parcel, self._connections.login_refusals.last or parcel.failure)
         shipment.confirmed(stored)
         return bool(stored)
 
