@@ -93,6 +93,7 @@ bench: setup ## Measure worker, emulator and operator; writes bench.json and the
 	@$(RUN) python -m tests.bench.emulator_durable
 	@$(RUN) python -m tests.bench.pages
 	@$(RUN) python -m tests.bench.scale
+	@$(RUN) python -m tests.bench.size
 	@$(RUN) python -m tests.docs.fill
 
 .PHONY: lint

@@ -1,7 +1,8 @@
 #!/bin/bash
-# images.sh [app] [spark]: build our images from worker/image/Containerfile, without a registry and without network in
-# the build; both images when no target is given. Prints one line per image and one per archive, for eval:
+# images.sh [app] [slim] [spark]: build our images from worker/image/Containerfile, without a registry and without
+# network in the build; app and spark when no target is given. Prints one line per image and one per archive, for eval:
 #   APP_IMAGE=kubeone.local/ots-tunnel:HASH          APP_ARCHIVE=...tar     (for `cluster.sh load NAME $APP_ARCHIVE`)
+#   SLIM_IMAGE=kubeone.local/ots-tunnel-slim:HASH    SLIM_ARCHIVE=...tar    (app without the sink of files)
 #   SPARK_IMAGE=kubeone.local/ots-tunnel-spark:HASH  SPARK_ARCHIVE=...tar
 # HASH covers all inputs, so that an existing image is not built again (0.1 s) and a pod that names it cannot get an
 # older one.
@@ -17,9 +18,17 @@ PATH=$PATH:/usr/sbin:/sbin
 UV=0.13.8 HATCHLING=1.33.0 CYTHON=3.3.1 SETUPTOOLS=84.2.1 # as in the Containerfile
 PYTHON_BASE=python:3.11-slim-bookworm SUITE=bookworm # as in the Containerfile
 # libstdc++6: every Debian with apt has it, so compiled wheels expect it
+APP_PACKAGES=python3,ca-certificates,tini,libstdc++6
 PYTHON_PACKAGES=python3,python3-venv,ca-certificates,tini,libstdc++6
 BUILD_PACKAGES=$PYTHON_PACKAGES,gcc,libc6-dev,python3-dev # for compiling the codec
 SPARK_PACKAGES=$PYTHON_PACKAGES,procps,openjdk-17-jre-headless
+# Of the image app: what no program in a container reads; the copyright of each package stays, and gconv is of `iconv`,
+# Python has its own. And as in Debian's own images without the package usrmerge, which brings Perl. 100 MB in all.
+APP_OPTIONS=("--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr")
+for path in /usr/share/{locale,man,info,doc,lintian,bash-completion} '/usr/lib/*/gconv'; do
+  APP_OPTIONS+=("--dpkgopt=path-exclude=$path/*")
+done
+APP_OPTIONS+=("--dpkgopt=path-include=/usr/share/doc/*/copyright")
 KEEP=2                     # number of archives to keep per image, because several working trees may share the cache
 IMAGES=$CACHE/images WHEELS=$CACHE/wheels
 INPUTS=(pyproject.toml uv.lock LICENSE README.md crds operator worker)
@@ -45,12 +54,15 @@ fingerprint() { # EXTRA...: the hash of the staged inputs and of the base's reci
 }
 
 base() { # PACKAGES [FILE...]: a Debian with these packages and these programs as a local image; sets BASE
-  local packages=$1 tag container file start=$SECONDS; shift
-  tag=base:$(printf '%s\n' "$SUITE" "$packages" "$@" | sha256sum | cut -c1-12)
+  local packages=$1 tag container file options=() start=$SECONDS; shift
+  [[ $packages != "$APP_PACKAGES" ]] || options=("${APP_OPTIONS[@]}")
+  tag=base:$(printf '%s\n' "$SUITE" "$packages" "${options[@]}" "$@" | sha256sum | cut -c1-12)
   BASE=localhost/$tag
   ! buildah inspect --type image "$tag" >/dev/null 2>&1 || return 0
   say "making the base image $BASE with mmdebstrap (about 40 s; log $LOGS/base.log)"
-  SOURCE_DATE_EPOCH=0 logged base mmdebstrap --variant=essential --include="$packages" "$SUITE" "$IMAGES/base.tar" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"}
+  # Debian's Python compiles itself while it is installed: where the caller's variables say would be in the image.
+  SOURCE_DATE_EPOCH=0 logged base env -u PYTHONPYCACHEPREFIX -u PYTHONDONTWRITEBYTECODE mmdebstrap --variant=essential \
+    "${options[@]}" --include="$packages" "$SUITE" "$IMAGES/base.tar" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"}
   container=$(buildah from scratch)
   buildah add --quiet "$container" "$IMAGES/base.tar" / >/dev/null
   for file; do buildah copy --quiet --chmod 755 "$container" "$file" "/usr/bin/$(basename "$file" | sed 's/-[0-9a-f]\{16\}$//')" >/dev/null; done
@@ -120,7 +132,7 @@ tidy() { # removes the small layers that every change of our code leaves behind
 
 want() { [[ " $TARGETS " == *" $1 "* ]]; }
 TARGETS=${*:-app spark}
-[[ $TARGETS =~ ^(app|spark)(\ (app|spark))*$ ]] || { say "usage: images.sh [app] [spark]"; exit 2; }
+[[ $TARGETS =~ ^(app|slim|spark)(\ (app|slim|spark))*$ ]] || { say "usage: images.sh [app] [slim] [spark]"; exit 2; }
 
 stage
 trap 'rm -rf "$CONTEXT"' EXIT
@@ -129,32 +141,39 @@ flock -w 900 9 || fail "another images.sh works for 15 minutes already"
 
 DRIVER=overlay
 [[ $(stat -f -c %T "$IMAGES") != overlayfs ]] || DRIVER=vfs # an overlay does not nest
-app=$(fingerprint "$SUITE" "$PYTHON_PACKAGES" "$BUILD_PACKAGES") spark=
+app=$(fingerprint "$SUITE" "$APP_PACKAGES" "${APP_OPTIONS[@]}" "$BUILD_PACKAGES") spark=
 if want spark; then
   [[ -x $BIN/spark-operator ]] || fail "$BIN/spark-operator is not built; run $HERE/build.sh"
   operator=$(basename "$(readlink "$BIN/spark-operator")") # its name contains the hash of its recipe
   spark=$(fingerprint "$SUITE" "$SPARK_PACKAGES" "$BUILD_PACKAGES" "$operator")
 fi
 
-if { want app && [[ ! -f $IMAGES/ots-tunnel-$app.tar ]]; } || { want spark && [[ ! -f $IMAGES/ots-tunnel-spark-$spark.tar ]]; }; then
+missing() { want "$1" && [[ ! -f $IMAGES/ots-tunnel$2.tar ]]; } # TARGET SUFFIX
+if missing app "-$app" || missing slim "-slim-$app" || missing spark "-spark-$spark"; then
   if [[ $EUID -ne 0 ]]; then say "images.sh: building images needs root"; exit 2; fi
   "$HERE/packages.sh" images
   python_tools "uv==$UV" pip
 fi
+build_app() { # NAME BUILD-ARGS...
+  wheels operator emulator cli files kafka
+  base "$APP_PACKAGES"
+  buildah tag "$BASE" "$PYTHON_BASE" # the name in the Containerfile
+  base "$BUILD_PACKAGES"
+  build app "$1" "$app" --build-arg "BUILD_BASE=$BASE" "${@:2}"
+  tidy
+}
 if want app; then
-  if [[ ! -f $IMAGES/ots-tunnel-$app.tar ]]; then
-    wheels operator emulator cli files kafka
-    base "$PYTHON_PACKAGES"
-    buildah tag "$BASE" "$PYTHON_BASE" # the name in the Containerfile
-    base "$BUILD_PACKAGES"
-    build app ots-tunnel "$app" --build-arg "BUILD_BASE=$BASE"
-    tidy
-  fi
+  ! missing app "-$app" || build_app ots-tunnel
   echo "APP_IMAGE=kubeone.local/ots-tunnel:$app"
   echo "APP_ARCHIVE=$IMAGES/ots-tunnel-$app.tar"
 fi
+if want slim; then
+  ! missing slim "-slim-$app" || build_app ots-tunnel-slim --build-arg WITHOUT=files
+  echo "SLIM_IMAGE=kubeone.local/ots-tunnel-slim:$app"
+  echo "SLIM_ARCHIVE=$IMAGES/ots-tunnel-slim-$app.tar"
+fi
 if want spark; then
-  if [[ ! -f $IMAGES/ots-tunnel-spark-$spark.tar ]]; then
+  if missing spark "-spark-$spark"; then
     wheels spark
     delta
     base "$BUILD_PACKAGES"

@@ -1,0 +1,1 @@
+"""Where the bytes of our images are, by package, library and program."""
