@@ -11,7 +11,8 @@ TESTS = Path(__file__).parents[1]
 #: Folder -> folders that it may import, with the reason.
 ALLOWED = {
     "unit": {"bench"},  # tests of the parts of the benchmark
-    "bench": {"operator", "kafka"},  # the operator's process; the broker that sinks are measured with
+    # the operator's process; the broker that sinks are measured with; the images whose parts are measured
+    "bench": {"operator", "kafka", "cluster"},
     "oracle": {
         "bench",
         "kafka",

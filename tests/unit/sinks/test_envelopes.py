@@ -115,7 +115,7 @@ def test_records_in_one_call_have_the_bytes_of_each(some: list[DecodedRow], size
         events = []
         while len(events) < len(records):
             events += EVENTS.of(records, len(events))
-        made = list(MESSAGES.of(records))
+        made = [each for part in MESSAGES.of(records) for each in part]
 
     assert [event.body for event in events] == [expected_event(record) for record in records]
     assert [event.record for event in events] == records

@@ -200,6 +200,7 @@ def broken(case: Case) -> Iterator[str]:
         yield "something is created beside a problem"
 
 
+@pytest.mark.timeout(600)  # all combinations: half a minute of a processor that others share
 def test_no_combination_creates_or_keeps_what_does_harm() -> None:
     found = [f"{text}: {case}" for case in CASES for text in broken(case)]
 
