@@ -262,7 +262,7 @@ def test_a_mirror_equals_its_table_after_kills_behind_commits(
         assert added <= runs.dumped("rows")[0].keys()
 
 
-@pytest.mark.parametrize("mode", ["Mirror", "ChangeLog"])
+@pytest.mark.parametrize("mode", ["Mirror", pytest.param("ChangeLog", marks=pytest.mark.long)])
 def test_a_document_makes_the_same_table_as_a_program(source: Source, runs: Runs, mode: str) -> None:
     kind = {"Mirror": "mirror", "ChangeLog": "log"}[mode]
     changes = Changes(23, 40, int(time.time() * 1000))
