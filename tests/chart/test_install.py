@@ -192,7 +192,7 @@ def notes(helm: Helm, server: ApiServer, *settings: str) -> str:
         ("operator.leaderElection.enabled=false", "WARNING: operator.leaderElection.enabled is false"),
         ("rbac.create=false", "WARNING: rbac.create is false"),
         ("serviceAccount.create=false", "WARNING: the operator runs as the account `default`"),
-        ("engines.spark.enabled=false", "(engines.spark.enabled is false): they"),
+        ("engines.spark.enabled=false", "they show ApiServerRefused"),
         ('rbac.secretNames=["keys"]', "Objects may use these Secrets alone: keys."),
         ('watch.namespaces=["shop"]', "The operator serves TablestoreTunnel objects in: shop."),
     ],

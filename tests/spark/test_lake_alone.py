@@ -75,7 +75,7 @@ def test_a_missing_tunnel_names_the_option(instance: Instance) -> None:
 
 def test_a_table_that_no_mirror_equals_is_refused(instance: Instance, emulator: Emulator) -> None:
     versions = instance.client.describe_table("flights")
-    with pytest.raises(ConfigError, match=r"which keeps 3 versions; .* or has_versions=True"):
+    with pytest.raises(ConfigError, match=r"which keeps 3 versions; .* keeps one, or has_versions=True"):
         check_table(versions, has_versions=False, expires=False)
     check_table(versions, has_versions=True, expires=False)
 
@@ -83,6 +83,6 @@ def test_a_table_that_no_mirror_equals_is_refused(instance: Instance, emulator: 
     admin.create(TableSchema("short", KEYS, max_versions=1, ttl_seconds=86_400))
     admin.close()
     short = instance.client.describe_table("short")
-    with pytest.raises(ConfigError, match=r"with a time to live of 86400 s; .* or expires=True"):
+    with pytest.raises(ConfigError, match=r"to live of 86400 s; .* allowed is a table without one, or expires=True"):
         check_table(short, has_versions=False, expires=False)
     check_table(short, has_versions=False, expires=True)
