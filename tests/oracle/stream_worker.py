@@ -37,7 +37,8 @@ class StreamWorker:
         return found
 
     def has(self, count: int) -> bool:
-        assert self.of("error") == []
+        errors = self.of("error")
+        assert errors == [], errors
         return len(self.of("record")) >= count
 
 
