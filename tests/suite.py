@@ -115,12 +115,14 @@ API = Stage(
     timeout=300,
     is_measured=True,
 )
-#: One after the other, with nothing beside them: Spark waits ten seconds for a process of Python, and then gives up.
+#: Two at a time, programs with Delta beside a session, and nothing else: Spark waits ten seconds for a process of
+#: Python, and then gives up.
 SPARK = Stage(
     "spark",
     "PySpark in a local session",
     marks="spark and not (cluster or long)",
     folders=("tests/spark",),
+    workers=2,
     timeout=300,
     is_measured=True,
 )
