@@ -102,7 +102,7 @@ class LogAction(enum.StrEnum):
     )
     FIRST_LEASES = (
         "first_leases",
-        "The stream had no lease: where reading begins. A warning where `Newest` leaves changes out.",
+        "The stream had no lease: where reading begins. A warning where `Latest` leaves changes out.",
         "tunnel_id",
     )
     RETENTION_UNKNOWN = (

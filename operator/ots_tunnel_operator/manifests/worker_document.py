@@ -94,11 +94,11 @@ def _beginning(obj: TablestoreTunnel, stream: LeasedStream) -> dict[str, Any]:
     lost, the next worker must leave nothing out. Without that time, or with an end before it, nothing is left out.
     """
     if stream.start_from != "Latest":
-        return {"start": "Oldest", "start_time": stream.start_time}
+        return {"start_from": "Earliest", "start_time": stream.start_time}
     created = obj.metadata.creation_timestamp
     if created is None or (stream.end_time is not None and stream.end_time <= created):
-        return {"start": "Newest"}
-    return {"start": "Oldest", "start_time": created}
+        return {"start_from": "Latest"}
+    return {"start_from": "Earliest", "start_time": created}
 
 
 def _shared(obj: TablestoreTunnel) -> dict[str, Any]:

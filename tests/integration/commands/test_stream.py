@@ -112,7 +112,11 @@ async def _numbers(scene: StreamScene, wanted: dict[str, int]) -> bool:
     ("source", "code", "said"),
     [
         ({"leaseTable": TABLE}, 2, "source.leaseTable: found 'events', the source itself"),
-        ({"startTime": "2026-01-01T00:00:00Z", "start": "Newest"}, 2, "source.startTime: found with start Newest"),
+        (
+            {"startTime": "2026-01-01T00:00:00Z", "startFrom": "Latest"},
+            2,
+            "source.startTime: found with startFrom Latest",
+        ),
         ({"table": "missing"}, 11, "there is no table 'missing'"),
     ],
 )

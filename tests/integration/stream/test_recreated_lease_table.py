@@ -29,7 +29,7 @@ async def scene() -> AsyncIterator[FollowScene]:
 
 
 def from_now(scene: FollowScene) -> FollowSettings:
-    """Newest, as of a worker that starts at this moment."""
+    """Latest, as of a worker that starts at this moment."""
     return FollowSettings(start_us=int(scene.clock.now() * 1e6), starts_anew=True)
 
 

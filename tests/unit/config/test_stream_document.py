@@ -61,7 +61,7 @@ def test_sinks_are_those_of_the_other_document(tmp_path: Path) -> None:
         ("source__tunnelId", "x", "source.tunnelId: "),
         ("source__startTime", 5, "source.startTime: found 5, allowed is a time with a time zone"),
         ("source__startTime", "2026-01-01T00:00:00", "allowed is a time with a time zone"),
-        ("source__start", "Middle", "source.start: found 'Middle', allowed is one of Oldest, Newest"),
+        ("source__startFrom", "Middle", "source.startFrom: found 'Middle', allowed is one of Earliest, Latest"),
         ("client__renewIntervalSeconds", 7, "client.renewIntervalSeconds: found 7, allowed is at most a third"),
         ("client__leaseDurationSeconds", 0, "client.leaseDurationSeconds: found 0"),
         ("client__workerId", "a b", "client.workerId: found 'a b', allowed is a name without spaces"),
@@ -87,9 +87,9 @@ def test_where_reading_begins(tmp_path: Path) -> None:
     assert start_of(loaded(tmp_path).source) is None
     time = datetime(2026, 1, 1, tzinfo=UTC)
     assert start_of(loaded(tmp_path, source__startTime=time.isoformat()).source) == int(time.timestamp()) * 1_000_000
-    newest = start_of(loaded(tmp_path, source__start="Newest").source)
-    assert newest is not None
-    assert abs(newest / 1e6 - datetime.now(UTC).timestamp()) < 60
+    latest = start_of(loaded(tmp_path, source__startFrom="Latest").source)
+    assert latest is not None
+    assert abs(latest / 1e6 - datetime.now(UTC).timestamp()) < 60
 
 
 def test_worker_ids_differ() -> None:

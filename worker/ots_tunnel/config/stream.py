@@ -21,7 +21,7 @@ class StreamSourceConfig(SourceConfig):
     lease_table: TableName
     """Table of leases, created where it is missing. Workers with the same one share the shards, those of the vendor's
     Java library included. Nothing else may use it."""
-    start: Literal["Oldest", "Newest"] = "Oldest"
+    start_from: Literal["Earliest", "Latest"] = "Earliest"
     """Where reading begins if the stream has no lease yet: with the oldest change that it keeps, or with the worker's
     start."""
     start_time: ZonedTime | None = None
@@ -39,8 +39,8 @@ class StreamSourceConfig(SourceConfig):
 
     @model_validator(mode="after")
     def _begins_once(self) -> Self:
-        if self.start_time is not None and self.start == "Newest":
-            raise Contradiction("startTime", "found with start Newest, allowed is one of them")
+        if self.start_time is not None and self.start_from == "Latest":
+            raise Contradiction("startTime", "found with startFrom Latest, allowed is one of them")
         return self
 
     @model_validator(mode="after")

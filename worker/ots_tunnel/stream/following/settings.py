@@ -25,7 +25,7 @@ class FollowSettings:
         ready_seconds: within which a new table of leases has to answer.
         start_us: Unix microseconds at which reading begins if the stream has no lease yet; None begins with the oldest
             records that the stream keeps.
-        starts_anew: whether that is the time of this start (`Newest`), so that a table of leases that was deleted, and
+        starts_anew: whether that is the time of this start (`Latest`), so that a table of leases that was deleted, and
             is created again, leaves changes out.
         stops_at_gaps: whether changes that may be missing end the worker; otherwise it says so and goes on.
         retry: pauses of a shard whose work has failed.

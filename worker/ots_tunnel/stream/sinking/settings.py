@@ -62,4 +62,4 @@ def start_of(source: StreamSourceConfig) -> int | None:
     """Unix microseconds at which reading begins; None begins with the oldest change."""
     if source.start_time is not None:
         return int(source.start_time.timestamp() * 1_000_000)
-    return int(time.time() * 1_000_000) if source.start == "Newest" else None
+    return int(time.time() * 1_000_000) if source.start_from == "Latest" else None
