@@ -9,6 +9,7 @@ import pytest
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.signing import content_md5
 from ots_tunnel.protocol.http.wire import HEAD_LIMIT, LARGE_BODY, AnswerReader, encode_head, parse_head
 
 HEAD = b"HTTP/1.1 200 OK\r\nX-Ots-Date: now\r\n"
@@ -178,6 +179,22 @@ def test_the_time_for_chunks_grows_with_their_bytes_alone(pieces: Callable[[int]
     single, eightfold = (min(seconds(units) for _ in range(3)) for units in (2, 16))
 
     assert eightfold < 32 * single, "eight times the bytes take eight times the time, not sixty-four times"
+
+
+def test_an_answer_that_ends_with_the_connection_is_cut_where_its_md5_says_so() -> None:
+    """A page of a shard whose next position was cut off would be the end of the shard."""
+    body = b"records and the next position"
+    head = HEAD + f"X-Ots-ContentMD5: {content_md5(body)}\r\n\r\n".encode()
+
+    for size in range(len(body)):
+        reader = AnswerReader()
+        assert reader.feed(head + body[:size]) is None
+        assert reader.end() is None
+    reader = AnswerReader()
+    assert reader.feed(head + body) is None
+    answer = reader.end()
+    assert answer is not None
+    assert answer.body == body
 
 
 def test_headers_that_repeat_are_one() -> None:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol.http.body_room import BodyRoom
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.signing import content_md5
 from ots_tunnel.protocol.plainbuffer.compiled import native
 
 #: Most bytes of a status line with all headers, and of the line with one chunk's size; own choice.
@@ -141,8 +142,16 @@ class AnswerReader:
         return None if content is None else self._answer(content)
 
     def end(self) -> HttpResponse | None:
-        """The answer, if it ends with the connection; None if it was cut."""
-        return self._answer(b"".join(self._pieces)) if self._status and self._left is None else None
+        """The answer, if it ends with the connection; None if it was cut.
+
+        Nothing announces the length of such an answer, but the service's have the MD5 of their body. A page of a shard
+        that lacks its last bytes would be the end of the shard.
+        """
+        if not self._status or self._left is not None:
+            return None
+        body = b"".join(self._pieces)
+        md5 = self._headers.get("x-ots-contentmd5")
+        return self._answer(body) if md5 is None or md5 == content_md5(body) else None
 
     def _answer(self, body: bytes) -> HttpResponse:
         return HttpResponse(self._status, self._headers, body)
