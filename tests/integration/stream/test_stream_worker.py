@@ -14,7 +14,7 @@ from ots_tunnel.errors import ConfigError, InvalidTransition, OwnershipLost, Pro
 from ots_tunnel.model import Credentials
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.stream.decide.consumer import State
-from ots_tunnel.stream.lease.lease import SHARD_END
+from ots_tunnel.stream.lease.lease import SHARD_END, TRIM_HORIZON
 from ots_tunnel.stream.processing.processor import (
     InitializationInput,
     ProcessRecordsInput,
@@ -291,6 +291,42 @@ async def test_an_older_checkpoint_rewinds(scene: FollowScene) -> None:
     await until(lambda: len(factory.rows) >= 17)
 
     assert rows_in_pages(factory.rows, 5)[1] == rows_in_pages(factory.rows, 5)[2], "the second page came again"
+
+
+class Rewinding(Factory):
+    """Its processors begin at the oldest record, wherever the one before has stopped."""
+
+    def create_processor(self) -> Processor:
+        made = super().create_processor()
+
+        async def initialize(given: InitializationInput) -> None:
+            given.checkpointer.checkpoint(TRIM_HORIZON)
+
+        made.initialize = initialize  # type: ignore[method-assign]
+        return made
+
+
+@pytest.mark.looptime
+async def test_a_processor_rewinds_before_its_first_page_also_where_it_does_not_await_that(scene: FollowScene) -> None:
+    await scene.begin()
+    await scene.put(KEYS[:3])
+    first = Factory()
+    worker = scene.processors("w", first)
+    await until(lambda: len(first.rows) == 3)
+    worker.shutdown()
+    await scene.tasks["w"]
+    await scene.put(KEYS[:3], [2])
+
+    async def after_a_while(request: HttpRequest) -> HttpResponse:
+        await asyncio.sleep(0.1)
+        return await scene.emulator.handle(request)
+
+    scene.answers["x"] = after_a_while
+    second = Rewinding()
+    scene.processors("x", second)
+    await until(lambda: (KEYS[2], 2) in second.rows)
+
+    assert [number for _, number in second.rows] == [1, 1, 1, 2, 2, 2]
 
 
 def rows_in_pages(rows: list[Row], size: int) -> list[list[Row]]:

@@ -81,7 +81,7 @@ class ProcessorPages:
         """Store where the first page begins, for a processor that stores no checkpoint before the stream drops it."""
         if first_place(self._reader, self._held) is None:
             return
-        await checkpointer.settled()  # what `initialize` has begun to store counts more
+        await checkpointer.settled()  # what the processor's own threads have begun to store counts more
         place = first_place(self._reader, self._held)
         if place is not None:
             await self._held.store(place)

@@ -135,6 +135,7 @@ class ProcessorWork:
             processor.initialize,
             InitializationInput(info, checkpointer.position, checkpointer, self._marker),
         )
+        await checkpointer.settled()  # the first page is read where it puts the shard
         report(Event.OPENED)
         outcome = await self._pages.give_all(processor, checkpointer)
         if outcome is Event.ENDED:
