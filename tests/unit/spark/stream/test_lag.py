@@ -20,7 +20,19 @@ def test_a_table_that_nobody_changes_is_not_late_between_two_reads() -> None:
 
 
 def test_the_slowest_channel_tells() -> None:
-    assert lag_of_channels([channel(NOW - 60), channel(NOW - 3, looked=97.0), channel(None)], NOW) == 60
+    assert lag_of_channels([channel(NOW - 60), channel(NOW - 3, looked=97.0)], NOW) == 60
+
+
+def test_a_channel_of_which_nothing_is_committed_yet_may_be_the_slowest() -> None:
+    """After a start an idle channel is read to its end at once, and one with hours of changes batch by batch."""
+    assert lag_of_channels([channel(NOW - 3, looked=97.0), channel(None)], NOW) is None
+
+
+def test_existing_rows_have_no_lag() -> None:
+    rows = ChannelProgress(ChannelId("b1"), ChannelType.BASE)
+
+    assert lag_of_channels([rows, channel(NOW - 60)], NOW) == 60
+    assert lag_of_channels([rows], NOW) is None
 
 
 def test_without_a_channel_nothing_is_known() -> None:
