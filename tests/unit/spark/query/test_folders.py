@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,6 +103,44 @@ def test_a_folder_of_files_is_that_of_one_query(tmp_path: Path) -> None:
         check_folders(second)
 
     check_folders(first)
+
+
+def test_of_two_queries_that_mark_a_folder_at_one_moment_one_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = config_of(tmp_path, (), ())
+    second = of_query(first, tmp_path / "other")
+    begun = Path.open
+    marked = []
+
+    def open_and_wait(path: Path, mode: str = "r", *rest: Any, **more: Any) -> Any:
+        file = begun(path, mode, *rest, **more)
+        if path.name.startswith("_ots-query") and mode in ("x", "w") and not marked:
+            marked.append(second)
+            check_folders(second)  # while the file of the first one is empty
+        return file
+
+    monkeypatch.setattr(Path, "open", open_and_wait)
+    check_folders(first)
+
+    assert marked
+    log_a_batch(first)
+    with pytest.raises(FileExistsError):
+        log_a_batch(second)
+
+
+def test_a_volume_without_links_has_marks_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    first = config_of(tmp_path, (), ())
+    check_folders(first)
+    log_a_batch(first)
+
+    check_folders(first)
+    with pytest.raises(QueryRefused, match=REFUSED):
+        check_folders(of_query(first, tmp_path / "other"))
 
 
 def test_a_folder_that_a_killed_query_has_marked_alone_is_taken_over(tmp_path: Path) -> None:

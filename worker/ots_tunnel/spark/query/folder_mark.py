@@ -13,6 +13,7 @@ that the tunnel of that query stays where it was. The other query's checkpoints 
 
 from __future__ import annotations
 
+import os
 import uuid
 from pathlib import Path
 from typing import Final
@@ -91,12 +92,32 @@ def _ends(mark: str, name: str) -> bool:
 
 
 def _written_once(path: Path, text: str) -> str:
-    """The text of a file, which is made with this one where it does not exist, or was left without any."""
+    """The text of a file, which is made with this one where it does not exist, or was left without any.
+
+    It appears with its text: of two programs that make it at one moment, each would take an empty one for its own.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with path.open("x") as file:
-            file.write(text)
-    except FileExistsError:
-        if not path.read_text():
-            path.write_text(text)
+    if not path.is_file():
+        whole = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+        whole.write_text(text)
+        try:
+            _appear(whole, path)
+        finally:
+            whole.unlink()
+    if not path.read_text():
+        path.write_text(text)
     return path.read_text()
+
+
+def _appear(whole: Path, path: Path) -> None:
+    """Give a file its name, unless another one has it."""
+    try:
+        os.link(whole, path)
+    except FileExistsError:
+        return
+    except OSError:  # a volume without links
+        try:
+            with path.open("x") as file:
+                file.write(whole.read_text())
+        except FileExistsError:
+            return
