@@ -40,9 +40,10 @@ def notices(previous: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str
     before = {condition.get("type"): (condition.get("status"), condition.get("reason")) for condition in previous}
     current = tuple(current)
     was_rolling = before.get("Progressing") == ("True", Reason.ROLLING_WORKERS)
-    # a rollout may also end because no worker is wanted any more
     reasons = {condition["type"]: condition["reason"] for condition in current}
-    has_workers = reasons.get("WorkersAvailable") != Reason.NO_WORKERS_WANTED
+    # a rollout may also end because no worker is wanted any more, or because nothing is applied of the present spec
+    is_given_up = reasons.get("WorkersAvailable") == Reason.NO_WORKERS_WANTED
+    is_given_up = is_given_up or reasons.get("Ready") == Reason.INVALID_SPEC
     found: dict[str, Notice] = {}
     for condition in current:
         kind, status, reason = condition["type"], condition["status"], condition["reason"]
@@ -54,7 +55,7 @@ def notices(previous: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str
             kind == "Progressing" and reason == Reason.ROLLING_WORKERS
         ):
             found.setdefault(reason, Notice("Normal", reason, condition["message"]))
-        elif kind == "Progressing" and status == "False" and was_rolling and has_workers:
+        elif kind == "Progressing" and status == "False" and was_rolling and not is_given_up:
             found.setdefault(ROLLED_OUT.reason, ROLLED_OUT)
     return tuple(found.values())
 

@@ -50,3 +50,15 @@ def test_a_rollout_that_is_given_up_is_not_complete() -> None:
 
     assert progress(stopped) == ("False", "AsExpected")
     assert events(first, stopped) == ["TunnelNotFound"]
+
+
+def test_an_invalid_edit_in_the_middle_of_a_rollout_does_not_complete_it() -> None:
+    """The spec is applied to no worker, and those that run are left as they are: two of them are former ones."""
+    first = reported(rolling({}, 1))
+    before = rolling(first, 1)
+    filtered = {"keyRange": {"begin": [{"string": "b"}], "end": [{"string": "a"}]}}
+    invalid = reported(
+        replace(before, resource=resource(recorded() | first, replicas=3, delivery={"filter": filtered}))
+    )
+
+    assert events(first, invalid) == ["InvalidSpec"]
