@@ -49,6 +49,8 @@ def query_findings(obj: TablestoreTunnel) -> Iterator[Problem]:
     if driver is not None and executor is not None and (places := _two_places(driver, executor, files)):
         yield _problem(files, f"{places}: mount the same folder of the same volume into both")
     yield from _checkpoint_problems(obj, files)
+    if driver is not None and (found := _shared_claim(obj, driver, files)):
+        yield _problem(files, found)
 
 
 def _checkpoint_problems(obj: TablestoreTunnel, files: FilesSink) -> Iterator[Problem]:
@@ -69,6 +71,21 @@ def _checkpoint_problems(obj: TablestoreTunnel, files: FilesSink) -> Iterator[Pr
             f"is {wanted!r}, which is mounted there by itself: take mounts of this path, and volumes of the name "
             "'checkpoint', out of the template",
         )
+
+
+def _shared_claim(obj: TablestoreTunnel, driver: Mount, files: FilesSink) -> str:
+    """What is wrong with files around the folders of checkpoints; empty where nothing is.
+
+    Readers of the folder would take checkpoints for files, and the cleaning of a Delta table removes what it does not
+    know.
+    """
+    checkpoint, place = obj.spec.spark_settings.checkpoint, driver.place_of(folder_of(files))
+    if checkpoint is None or place != f"persistentVolumeClaim/{checkpoint.claim_name}:/":
+        return ""
+    return (
+        f"leads to {place!r}, the root of the claim in which spec.spark.checkpoint has a folder for each tunnel: mount "
+        "another claim, or let the url name a folder below"
+    )
 
 
 def _mount_problem(path: str, container: str, mount: Mount | None, files: FilesSink) -> Problem | None:

@@ -413,6 +413,22 @@ def test_files_are_not_below_the_folder_of_checkpoints() -> None:
     )
 
 
+def test_files_are_not_around_the_folders_of_checkpoints() -> None:
+    """Delta's cleaning would remove the checkpoints, which its table does not know, once they are a week old."""
+    spark = BY_QUERY["spark"] | {"checkpoint": {"claimName": "lake"}}
+
+    def found(url: str) -> Problem | None:
+        of = query_resource({}, sink={"files": {"url": url, "format": "Delta"}}, spark=spark)
+        return planned(query_world({}, of, query_pods=(), tunnel=Missing())).problem
+
+    problem = found("file:///lake")
+
+    assert found("file:///lake/flights") is None
+    assert problem is not None
+    assert problem.reason is Reason.INVALID_SPEC
+    assert "'file:///lake': leads to 'persistentVolumeClaim/lake:/', the root of the claim" in problem.message
+
+
 def test_a_reset_is_refused_with_the_way_to_start_over() -> None:
     of = query_resource(suspend=True)
     annotations = {names.ANNOTATION_RESET: '{"token": "a", "form": "NewTunnel"}'}
