@@ -10,6 +10,8 @@ import yaml
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.query.document import QueryConfig, dump_query_config, load_query_config
+from ots_tunnel.query.files import OF_MIRROR
+from ots_tunnel.spark.lake.mirror_rows import OTHERS, VERSIONS
 from tests.support.documents.query_document import QUERY
 
 
@@ -22,6 +24,10 @@ def stored(folder: Path, document: dict[str, Any]) -> Path:
 def parquet(*names: str) -> dict[str, Any]:
     columns = [{"name": name, "type": "string"} for name in names]
     return {"url": "file:///lake", "format": "Parquet", "columns": columns}
+
+
+def mirror(name: str) -> dict[str, Any]:
+    return parquet(name) | {"format": "Delta", "mode": "Mirror"}
 
 
 def test_a_document_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -54,6 +60,14 @@ def test_a_document_is_read_as_it_was_written(tmp_path: Path) -> None:
         (
             {"sink": {"files": {"url": "file:///lake", "compression": "zstd"}}},
             "sink.files.compression: found zstd with format JsonLines, allowed are none and gzip",
+        ),
+        (
+            {"sink": {"files": mirror("_Others")}},
+            "sink.files.columns: found '_Others' beside '_others', allowed are names that differ in more than case",
+        ),
+        (
+            {"sink": {"files": mirror("_change_type")}},
+            "sink.files.columns: found '_change_type' with mode Mirror, where Delta needs it itself",
         ),
         (
             {"sink": {"files": parquet("price", "Price")}},
@@ -89,3 +103,7 @@ def test_defaults_fit_each_other() -> None:
 def test_a_tag_that_the_service_may_not_take_is_refused(tmp_path: Path, tag: str) -> None:
     with pytest.raises(ConfigError, match=r"clientTag: found .* allowed is up to 64 letters, digits and dashes"):
         load_query_config(stored(tmp_path, {**QUERY, "clientTag": tag}))
+
+
+def test_a_mirror_s_own_columns_are_those_that_it_makes() -> None:
+    assert OF_MIRROR == (OTHERS, VERSIONS)

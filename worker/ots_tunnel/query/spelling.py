@@ -1,6 +1,18 @@
-"""Names of columns as Spark compares them: two that differ in case alone are one column to it. Pure."""
+"""Names of columns: what Spark takes for one, letter case aside, and what Delta needs itself. Pure."""
 
 from __future__ import annotations
+
+import re
+from typing import Final
+
+#: Columns that Delta (seen in 4.4.0) adds while it merges or feeds changes: with an attribute of such a name beside it
+#: every MERGE fails. Those of the first kind begin and end with an underscore, but for one.
+_OF_DELTA: Final = re.compile(r"_.*_|_source_row_index|_(change|commit)_\w+", re.IGNORECASE)
+
+
+def is_of_delta(name: str) -> bool:
+    """Whether Delta needs the name itself, so that no table that it merges into has such a column."""
+    return _OF_DELTA.fullmatch(name) is not None
 
 
 def spelled(name: str) -> str:

@@ -14,12 +14,11 @@ column with the first batch in which its values have one type.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.query.spelling import spelled
+from ots_tunnel.query.spelling import is_of_delta, spelled
 
 ADD, MAP, REFUSE = "add", "map", "refuse"
 GROWTHS: Final = (ADD, MAP, REFUSE)
@@ -31,9 +30,6 @@ TYPES: Final[Mapping[str, str]] = {
     "string": "string",
     "binary": "binary",
 }
-#: Columns that Delta (seen in 4.4.0) adds while it merges or feeds changes: with an attribute of such a name beside it
-#: every MERGE fails. Those of the first kind begin and end with an underscore, but for one.
-_OF_DELTA: Final = re.compile(r"_.*_|_source_row_index|_(change|commit)_\w+", re.IGNORECASE)
 _NUMBERS: Final = frozenset(("integer", "double"))
 
 
@@ -63,7 +59,7 @@ def new_columns(present: Iterable[str], seen: Mapping[str, Iterable[str]]) -> tu
         # an empty name, or one with a newline, is no name for a column
         if kind is None or spelled(name) in taken or not name.isprintable() or not name.strip():
             continue
-        if _OF_DELTA.fullmatch(name):
+        if is_of_delta(name):
             continue
         taken.add(spelled(name))
         found.append((name, TYPES[kind]))
