@@ -20,7 +20,16 @@ def find_invalid_spec(obj: TablestoreTunnel) -> Problem | None:
     """The problem of a spec that no worker or query could carry out; None where they can, or none are used."""
     if obj.spec.uses_query:
         return next(query_findings(obj), None)
-    return next(_findings(obj), None) if obj.spec.uses_workers else None
+    found = next(_of_copy(obj), None) if obj.spec.uses_spark else None
+    return next(_findings(obj), None) if found is None and obj.spec.uses_workers else found
+
+
+def _of_copy(obj: TablestoreTunnel) -> Iterator[Problem]:
+    """Templates of a copy by Spark that could not be rendered."""
+    settings = obj.spec.spark_settings
+    for role, template in (("driver", settings.driver.pod_template), ("executor", settings.executor.pod_template)):
+        if (deep := too_deep(f"spec.spark.{role}.podTemplate", template)) is not None:
+            yield deep
 
 
 def _findings(obj: TablestoreTunnel) -> Iterator[Problem]:

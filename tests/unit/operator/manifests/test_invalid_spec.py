@@ -211,5 +211,16 @@ def test_a_template_that_is_nested_too_deeply_is_named_and_not_rendered(levels: 
     assert "spec.workers.podTemplate: found fields nested more than 50 levels deep, allowed are 50" in problem.message
 
 
+@pytest.mark.parametrize("role", ["driver", "executor"])
+@pytest.mark.parametrize("kind", ["BaseData", "BaseAndStream"])
+def test_so_is_one_of_a_copy_by_spark(kind: str, role: str) -> None:
+    of = resource(source__tunnel__type=kind, engine={"baseData": "Spark"}, spark={role: {"podTemplate": nested(9000)}})
+
+    problem = find_invalid_spec(of.object)
+
+    assert problem is not None
+    assert f"spec.spark.{role}.podTemplate: found fields nested more than 50 levels deep" in problem.message
+
+
 def test_templates_as_deep_as_those_of_kubernetes_are_taken() -> None:
     assert find_invalid_spec(resource(workers={"podTemplate": {"spec": nested(48)}}).object) is None
