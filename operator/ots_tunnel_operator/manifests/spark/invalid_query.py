@@ -49,8 +49,8 @@ def query_findings(obj: TablestoreTunnel) -> Iterator[Problem]:
     if driver is not None and executor is not None and (places := _two_places(driver, executor, files)):
         yield _problem(files, f"{places}: mount the same folder of the same volume into both")
     yield from _checkpoint_problems(obj, files)
-    if driver is not None and (found := _shared_claim(obj, driver, files)):
-        yield _problem(files, found)
+    if driver is not None and (shared := _shared_claim(obj, driver, files)):
+        yield _problem(files, shared)
 
 
 def _checkpoint_problems(obj: TablestoreTunnel, files: FilesSink) -> Iterator[Problem]:
