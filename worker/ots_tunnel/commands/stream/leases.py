@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -24,6 +24,9 @@ from ots_tunnel.stream.decide.starting import waits_for
 from ots_tunnel.stream.lease.lease import SHARD_END, TRIM_HORIZON, Lease
 from ots_tunnel.stream.shards import ShardId, ShardIterator
 from ots_tunnel.transport.aio import AioTransport
+
+#: Seconds that a record is late at least, so that 0 means that none waits.
+LEAST_LAG: Final = 0.1
 
 
 @click.command(
@@ -122,7 +125,7 @@ def lease_row(lease: Lease, leases: Mapping[ShardId, Lease]) -> dict[str, Any]:
 
 
 async def _lag(client: StreamClient, lease: Lease) -> float | None:
-    """Seconds since the oldest record behind the checkpoint was committed, 0 without one.
+    """Seconds since the oldest record behind the checkpoint was committed, never 0 with one; 0 without one.
 
     None is unknown: the record was trimmed, it comes with a later page, or the checkpoint is no position.
     """
@@ -142,4 +145,5 @@ async def _lag(client: StreamClient, lease: Lease) -> float | None:
     if sequence is None:
         return None
     now = time.time() if page.service_time is None else page.service_time
-    return round(max(now - sequence.timestamp_us / 1e6, 0.0), 1)
+    # the service tells its time in whole seconds: a record of this second would seem to be none
+    return round(max(now - sequence.timestamp_us / 1e6, LEAST_LAG), 1)
