@@ -6,6 +6,8 @@ The promise is that each change is in one file that Spark's log of the files has
                               that is repeated is written again
     whole files in the logs   batches and files are logged by a file that appears at once and only if it is not there:
                               else a driver reads half of one, or two drivers log the same batch
+    Delta's own way to commit a local table's commits appear at once and only if there is none of that number: else
+                              two drivers write the same one, and one of both batches is gone
     one attempt of a task     with speculation a second one writes the same rows beside the first. Spark's log has one
                               of both files, other readers of the folder see both
 
@@ -20,6 +22,7 @@ from typing import Final
 
 _LOG: Final = "without Spark's own commits of files its log does not have them, and a repeated batch is written twice"
 _WHOLE: Final = "the files of Spark's logs have to appear whole and once, or a batch is lost or written twice"
+_COMMITS: Final = "Delta's commits have to appear whole and once, or a batch is lost"
 _ONCE: Final = "a second attempt of a task leaves rows twice in the folder, of which only Spark's log knows"
 
 #: Setting -> (values that keep the promise, in lower case; why others do not).
@@ -28,6 +31,8 @@ RESERVED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "spark.sql.streaming.checkpointFileManagerClass": ((), _WHOLE),
     "spark.hadoop.fs.file.impl": ((), _WHOLE),
     "spark.hadoop.fs.AbstractFileSystem.file.impl": ((), _WHOLE),
+    "spark.delta.logStore.class": ((), _COMMITS),
+    "spark.delta.logStore.file.impl": ((), _COMMITS),
     "spark.speculation": (("false",), _ONCE),
 }
 

@@ -470,6 +470,8 @@ def test_channels_that_wait_for_their_parents_are_no_reason_to_wait() -> None:
         ({"spark.sql.streaming.commitProtocolClass": "a.B"}, "allowed is none: without Spark's own commits of files"),
         ({"spark.speculation": " True"}, "found spark.speculation, allowed is none or false: a second attempt"),
         ({"spark.hadoop.fs.file.impl": "a.B"}, "found spark.hadoop.fs.file.impl, allowed is none: the files of"),
+        ({"spark.delta.logStore.class": "a.B"}, "found spark.delta.logStore.class, allowed is none: Delta's commits"),
+        ({"spark.delta.logStore.file.impl": "a.B"}, "found spark.delta.logStore.file.impl, allowed is none: Delta's"),
         (
             {"spark.kubernetes.executor.volumes.persistentVolumeClaim.x.mount.path": "/lake/flights/"},
             "where the files of the query are: allowed are volumes of spec.spark.executor.podTemplate",
