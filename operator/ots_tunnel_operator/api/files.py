@@ -80,7 +80,7 @@ class FileColumn(ApiModel):
             rule(
                 f"!(self.name in {list(OWN_COLUMNS)})",
                 f"files.columns: {', '.join(OWN_COLUMNS)} are columns that the files have anyway: let "
-                "delivery.columns.rename give the column another name",
+                "delivery.columns.rename give the column another name, or, with engine.stream Spark, leave it out",
                 field=".name",
                 found="'found ' + self.name",
             )

@@ -158,7 +158,8 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         {"sink": {"files": PARQUET | {"columns": [PRICE, {"name": "key", "type": "string"}]}}},
         "spec.sink.files.columns[1].name",
         "files.columns: action, channel, sequence, key, deleted, others, version, versions, cells are columns that the "
-        "files have anyway: let delivery.columns.rename give the column another name: found key",
+        "files have anyway: let delivery.columns.rename give the column another name, or, "
+        "with engine.stream Spark, leave it out: found key",
     ),
     "a login without its protocol": (
         {"sink": {"kafka": KAFKA | {"securityProtocol": "SASL_SSL", "sasl": SASL}}},
