@@ -293,17 +293,20 @@ async def test_an_older_checkpoint_rewinds(scene: FollowScene) -> None:
     assert rows_in_pages(factory.rows, 5)[1] == rows_in_pages(factory.rows, 5)[2], "the second page came again"
 
 
+class RewindingProcessor(Processor):
+    """It begins at the oldest record, wherever the one before has stopped, and does not wait until that is stored."""
+
+    async def initialize(self, given: InitializationInput) -> None:
+        await super().initialize(given)
+        given.checkpointer.checkpoint(TRIM_HORIZON)
+
+
 class Rewinding(Factory):
-    """Its processors begin at the oldest record, wherever the one before has stopped."""
+    """Makes processors that rewind."""
 
     def create_processor(self) -> Processor:
-        made = super().create_processor()
-
-        async def initialize(given: InitializationInput) -> None:
-            given.checkpointer.checkpoint(TRIM_HORIZON)
-
-        made.initialize = initialize  # type: ignore[method-assign]
-        return made
+        self.made.append(RewindingProcessor(self))
+        return self.made[-1]
 
 
 @pytest.mark.looptime
