@@ -11,9 +11,9 @@ import pytest
 from ots_tunnel.model import Action, Value
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from ots_tunnel.query.spelling import spelled
+from ots_tunnel.query.spelling import OTHERS, VERSIONS, spelled
 from ots_tunnel.spark.lake.fold import after
-from ots_tunnel.spark.lake.mirror_rows import OTHERS, VERSIONS, in_columns
+from ots_tunnel.spark.lake.mirror_rows import in_columns
 from ots_tunnel.spark.lake.projection import cells_of
 from ots_tunnel.spark.lake.row_frames import decoded
 from ots_tunnel.spark.lake.tables import VALUE

@@ -10,8 +10,6 @@ import yaml
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.query.document import QueryConfig, dump_query_config, load_query_config
-from ots_tunnel.query.files import OF_MIRROR
-from ots_tunnel.spark.lake.mirror_rows import OTHERS, VERSIONS
 from tests.support.documents.query_document import QUERY
 
 
@@ -65,6 +63,7 @@ def test_a_document_is_read_as_it_was_written(tmp_path: Path) -> None:
             {"sink": {"files": mirror("_Others")}},
             "sink.files.columns: found '_Others' beside '_others', allowed are names that differ in more than case",
         ),
+        ({"sink": {"files": mirror("_versions")}}, "sink.files.columns: found '_versions' beside '_versions'"),
         (
             {"sink": {"files": mirror("_change_type")}},
             "sink.files.columns: found '_change_type' with mode Mirror, where Delta needs it itself",
@@ -103,7 +102,3 @@ def test_defaults_fit_each_other() -> None:
 def test_a_tag_that_the_service_may_not_take_is_refused(tmp_path: Path, tag: str) -> None:
     with pytest.raises(ConfigError, match=r"clientTag: found .* allowed is up to 64 letters, digits and dashes"):
         load_query_config(stored(tmp_path, {**QUERY, "clientTag": tag}))
-
-
-def test_a_mirror_s_own_columns_are_those_that_it_makes() -> None:
-    assert OF_MIRROR == (OTHERS, VERSIONS)

@@ -19,12 +19,10 @@ from ots_tunnel.config import ConfigModel
 from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.files import MOST_COLUMNS, OWN_COLUMNS, FileColumnConfig
 from ots_tunnel.config.problems import Contradiction
-from ots_tunnel.query.spelling import is_of_delta, spelled
+from ots_tunnel.query.spelling import OTHERS, VERSIONS, is_of_delta, spelled
 
 #: Format whose files are a table with transactions.
 DELTA: Final = "Delta"
-#: Columns that a mirror has anyway, as `ots_tunnel.spark.lake.mirror_rows` has them; a test compares both.
-OF_MIRROR: Final = ("_others", "_versions")
 
 
 class QueryFilesConfig(ConfigModel):
@@ -63,7 +61,7 @@ class QueryFilesConfig(ConfigModel):
     @model_validator(mode="after")
     def _columns_differ(self) -> Self:
         is_mirror = self.mode == "Mirror"
-        taken = {spelled(name): name for name in (*OWN_COLUMNS, *(OF_MIRROR if is_mirror else ()))}
+        taken = {spelled(name): name for name in (*OWN_COLUMNS, *((OTHERS, VERSIONS) if is_mirror else ()))}
         for column in self.columns or ():
             if is_mirror and is_of_delta(column.name):
                 raise Contradiction("columns", f"found {column.name!r} with mode Mirror, where Delta needs it itself")

@@ -1,10 +1,13 @@
-"""Names of columns: what Spark takes for one, letter case aside, and what Delta needs itself. Pure."""
+"""Names of columns: what Spark takes for one, letter case aside, and what a mirror and Delta have anyway. Pure."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
+#: A mirror's own columns: values that no column has, and the versions of all values.
+OTHERS: Final = "_others"
+VERSIONS: Final = "_versions"
 #: Columns that Delta (seen in 4.4.0) adds while it merges or feeds changes: with an attribute of such a name beside it
 #: every MERGE fails. Those of the first kind begin and end with an underscore, but for one.
 _OF_DELTA: Final = re.compile(r"_.*_|_source_row_index|_(change|commit)_\w+", re.IGNORECASE)

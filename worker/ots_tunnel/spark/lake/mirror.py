@@ -22,10 +22,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.query.spelling import OTHERS, VERSIONS
 from ots_tunnel.spark.lake.attributes import refuse, seen
 from ots_tunnel.spark.lake.growth import ADD, REFUSE, check_growth, new_columns
 from ots_tunnel.spark.lake.merging import merge
-from ots_tunnel.spark.lake.mirror_rows import OTHERS, VERSIONS, changed_rows, existing_rows, gone, in_columns
+from ots_tunnel.spark.lake.mirror_rows import changed_rows, existing_rows, gone, in_columns
 from ots_tunnel.spark.lake.names import check_names, lacking
 from ots_tunnel.spark.lake.readiness import Source, check_table, look_at, wait_until_unmoved
 from ots_tunnel.spark.lake.tables import (

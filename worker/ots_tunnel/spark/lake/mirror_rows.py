@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from ots_tunnel.query.spelling import OTHERS, VERSIONS
 from ots_tunnel.spark.lake.projection import cells_of, rest_of, value_in
 from ots_tunnel.spark.lake.row_frames import decoded, folded
 from ots_tunnel.spark.lake.tables import VALUE, ddl_of, quoted
 
-#: The mirror's own columns: values that no column has, and the versions of all values.
-OTHERS: Final = "_others"
-VERSIONS: Final = "_versions"
 _ROWS: Final = f"row map<string,{VALUE}>, versions map<string,bigint>"
 #: Options of a stream that a read of the table has as well.
 _OF_PLACE: Final = ("endpoint", "instance", "table", "credentialsdirectory", "credentialsprovider")
