@@ -71,14 +71,14 @@ def test_three_times_the_load_brings_workers_and_its_end_takes_them_away(fleet: 
     copy.apply(replicas=1, autoscaling=AUTO, delivery={"rateLimit": {"rowsPerSecondPerWorker": OF_A_WORKER}})
     with fleet.writing(AT_REST), fleet.step("one worker is enough"):
         copy.until("changes are followed", lambda _: copy.condition("Ready")[0] == "True")
-        copy.until("one worker is left", lambda status: _desired(status) == 1, 240)
+        copy.until("one worker is left", lambda status: _desired(status) == 1, 480)
         copy.until_at_rest(workers=1)
     with fleet.writing(3 * AT_REST):
         with fleet.step("three times the load"):
             copy.until("more workers are wanted", lambda status: _desired(status) >= 2, 180)
             copy.until("they are ready", lambda status: status["readyReplicas"] >= 2, 90)
         with fleet.step("the lag is worked off under that load"):
-            copy.until("the lag is below its target", _is_in_time, 240)
+            copy.until("the lag is below its target", _is_in_time, 480)
         with fleet.step("for a minute more workers stay, and no change waits long"):
             begin, found = time.monotonic(), []
             while time.monotonic() < begin + 60:
@@ -88,7 +88,7 @@ def test_three_times_the_load_brings_workers_and_its_end_takes_them_away(fleet: 
             assert max(status.get("lag", {}).get("seconds", 0) for status in found) < LATE
 
     with fleet.writing(AT_REST), fleet.step("the load is what it was"):
-        copy.until("one worker is wanted", lambda status: _desired(status) == 1, 240)
+        copy.until("one worker is wanted", lambda status: _desired(status) == 1, 480)
         copy.until_at_rest(workers=1)
         assert _is_in_time(copy.status())
 
@@ -99,7 +99,7 @@ def test_three_times_the_load_brings_workers_and_its_end_takes_them_away(fleet: 
 @pytest.mark.lasts(150)
 def test_an_idle_object_sleeps_and_wakes_by_a_change(fleet: Fleet, sleeper: Copy) -> None:
     with fleet.step("it falls asleep"):
-        sleeper.until("it sleeps", lambda _: sleeper.condition("Ready") == ("True", "Asleep"), 240)
+        sleeper.until("it sleeps", lambda _: sleeper.condition("Ready") == ("True", "Asleep"), 480)
         wait_until(lambda: not sleeper.pods(), 60, "no worker is left", pause=PAUSE)
     with fleet.step("a change wakes it"):
         _put(fleet, range(20, 25))
