@@ -51,9 +51,9 @@ WORKER = WorkerSettings(
 def finds_thieves(scene: EmulatorScene) -> None:
     """From now on the library finds out that a lease was asked for, however fast or slow the machine is.
 
-    It asks for the list and for every renewal at one moment, and looks for a thief only where the listed counter is that
-    of the lease after its renewal. A list that is carried out before the renewals never shows one: renewals that take
-    50 ms longer keep the library from giving a lease away for minutes, on an idle machine.
+    It asks for the list and for every renewal at one moment, and looks for a thief only where the listed counter is
+    that of the lease after its renewal. A list that is carried out before the renewals never shows one: renewals that
+    take 50 ms longer keep the library from giving a lease away for minutes, on an idle machine.
     """
     scene.emulator.add_fault(FaultRule("GetRange", latency=LATE_LIST))
 

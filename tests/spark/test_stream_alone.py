@@ -22,7 +22,7 @@ from ots_tunnel.model import Action, ChannelStatus, Stage, TunnelDescription, Tu
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.spark.source import TablestoreDataSource
-from ots_tunnel.spark.stream import follower
+from ots_tunnel.spark.stream import channel_pages, follower
 from ots_tunnel.spark.stream.offset_json import offset_from_json
 from ots_tunnel.spark.stream.options import DEFAULT_BATCH_BYTES, StreamOptions
 from tests.support.waiting import wait_until
@@ -438,6 +438,40 @@ def test_changes_that_may_be_missing_stop_the_query(
     engine.reader.stop()
     passing = engine_of(instance, engines, onPossibleGap="continue")
     assert flights(passing.until_rows(1)) == [9001]
+
+
+def test_a_query_that_was_idle_for_longer_than_the_retention_misses_nothing(
+    instance: Instance,
+    emulator: Emulator,
+    tunnels: Tunnels,
+    engines: list[Engine],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The service leaves the token of an idle channel, and so its consume point, where it is."""
+    monkeypatch.setattr(channel_pages, "REFRESH_SECONDS", 0.0)
+    tunnels.create()
+    emulator.call("change_settings", idle_advance=False, after_retention="Oldest", date_skew=None)
+    write(instance, 9000)
+    engine = engine_of(instance, engines)
+    engine.until_rows(1)
+    written = tunnels.describe().service_time
+    assert written is not None
+    for _ in range(3):
+        emulator.call("advance_clock", 100 * 3600.0)
+        now = tunnels.describe().service_time
+        assert now is not None
+        wait_until(lambda now=now: engine.turn() and all(until >= int(now) for until in untils(engine)))
+        assert tunnels.describe().channels[0].consume_point_ns < written * 1e9
+
+    engine.restart(reader_of(instance))
+    write(instance, 9001)
+
+    assert flights(engine.until_rows(2)) == [9000, 9001]
+
+
+def untils(engine: Engine) -> list[int]:
+    """Until when each channel was read, as the last offset tells."""
+    return [found.position.until or 0 for found in offset_from_json(json.loads(engine.offsets[-1])).channels.values()]
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     deployment = world.deployment
     seen = shown(world)
     eta = base_eta(world, snapshot)
-    mark = read_mark(world)
+    mark = read_mark(world, query.progress)
     gaps = find_gaps(world, mark)
     problem = find_problem(everything, snapshot, gaps)
     answered = None if description is None else measure(description, world.pods, world.now)
@@ -112,5 +112,5 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
         scaling=scaling,
         trouble=find_trouble(everything),
         gaps=gaps,
-        read_mark=read_mark(world, is_last=True) if scaling.falls_asleep else mark,
+        read_mark=read_mark(world, query.progress, is_last=True) if scaling.falls_asleep else mark,
     )

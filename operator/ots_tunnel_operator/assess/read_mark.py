@@ -16,6 +16,9 @@ A look may move it to the earliest of these times:
 A channel that has ended was read to its end. One that waits for its parents, or that nobody reports, holds the mark
 where it is. Only reports of workers on this very tunnel count. A mark of another tunnel is void.
 
+A query by Spark looks at tunnel and channels itself, in the same way, and its record has the time. It tells nothing to
+the next driver, which finds the time of each channel in Spark's log.
+
 It is moved only when it tells something new: when it is later, by more than a tenth of the retention, than what the
 consume points and the mark as it stands tell of some channel. So a table whose consume points move costs no write, and
 one whose consume points stand still two in a tenth of the retention: the status and the ConfigMap.
@@ -33,11 +36,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import floor
 
-from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Token, TunnelDescription
+from ots_tunnel.model import Token, TunnelDescription
 from ots_tunnel.protocol.possible_gap import ended_channels, read_until
-from ots_tunnel_operator.assess.lag import is_initialised
+from ots_tunnel.protocol.read_by_all import read_by_all, unended
+from ots_tunnel.query.record import QueryProgress
 from ots_tunnel_operator.times import parse_time, timestamp
-from ots_tunnel_operator.world.pod import Pod
 from ots_tunnel_operator.world.service import Table, Tunnel
 from ots_tunnel_operator.world.world import World
 
@@ -57,11 +60,12 @@ class ReadMark:
         return {"tunnelId": self.tunnel_id, "time": timestamp(self.time)}
 
 
-def read_mark(world: World, *, is_last: bool = False) -> ReadMark | None:
+def read_mark(world: World, query: QueryProgress | None = None, *, is_last: bool = False) -> ReadMark | None:
     """The mark of the recorded tunnel after this look; None without one.
 
     Args:
         world: what was observed.
+        query: the record of a query on this very tunnel; None without one.
         is_last: whether the last worker goes now, so that no look moves it for a while.
     """
     kept = _kept(world)
@@ -72,7 +76,7 @@ def read_mark(world: World, *, is_last: bool = False) -> ReadMark | None:
     tunnel_id = str(description.tunnel.tunnel_id)
     if tunnel_id != world.resource.recorded_tunnel.get("id"):
         return kept
-    found = _read_by_all(description, world.pods)
+    found = _read(world, description, query)
     if found is None:
         return kept
     known, news = _known_without(description, kept), _NEWS * table.stream_retention_seconds
@@ -91,21 +95,18 @@ def _kept(world: World) -> ReadMark | None:
     return ReadMark(str(tunnel_id), time)
 
 
-def _read_by_all(description: TunnelDescription, pods: tuple[Pod, ...]) -> float | None:
+def _read(world: World, description: TunnelDescription, query: QueryProgress | None) -> float | None:
     """The time at which every listed stream channel had been read to its end; None is unknown."""
-    if not is_initialised(description) or description.service_time is None:
-        return None
+    if world.resource.spec.uses_query:
+        return None if query is None else query.read_until
     reported: dict[str, float] = {}
-    for pod in pods:
+    for pod in world.pods:
         if pod.report is None or pod.report.tunnel_id != description.tunnel.tunnel_id:
             continue
         for channel in pod.report.channels:
             if channel.consumed_up_to is not None:
                 reported[channel.channel_id] = max(reported.get(channel.channel_id, 0.0), channel.consumed_up_to)
-    times = [reported.get(channel.channel_id) for channel in _unended(description)]
-    if not times or None in times:
-        return None
-    return min(description.service_time, *(time for time in times if time is not None))
+    return read_by_all(description, reported)
 
 
 def _known_without(description: TunnelDescription, kept: ReadMark | None) -> float | None:
@@ -114,14 +115,6 @@ def _known_without(description: TunnelDescription, kept: ReadMark | None) -> flo
     parents = ended_channels(description)
     known = [
         read_until(channel.channel_id, Token(""), description, parents=parents, mark=mark)
-        for channel in _unended(description)
+        for channel in unended(description)
     ]
-    return None if None in known else min(time for time in known if time is not None)
-
-
-def _unended(description: TunnelDescription) -> tuple[ChannelInfo, ...]:
-    return tuple(
-        channel
-        for channel in description.channels
-        if channel.channel_type is ChannelType.STREAM and channel.status is not ChannelStatus.TERMINATED
-    )
+    return None if None in known else min((time for time in known if time is not None), default=None)

@@ -93,7 +93,8 @@ class VirtualScene(EmulatorScene):
         """
         client, clock = self.calling_client(handle), asyncio.get_running_loop().time
         chosen = self.settings(**settings)
-        return TunnelWorker(client, sink, chosen, clock=clock, entropy=lambda: 0.5, read_mark=renewed_mark)
+        mark = None if renewed_mark is None else lambda _: renewed_mark()
+        return TunnelWorker(client, sink, chosen, clock=clock, entropy=lambda: 0.5, read_mark=mark)
 
 
 async def streaming() -> VirtualScene:

@@ -31,7 +31,7 @@ async def test_a_channel_that_comes_back_at_the_token_where_it_was_left(mark: fl
     # without this tunnel the service describes nothing: only what the worker knows is left, and the mark
     client = TunnelClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(Emulator().handle))
     status = WorkerStatus(SETTINGS.tunnel_id, "tag", metrics)
-    guard = GapGuard(client, SETTINGS, status, metrics, lambda: marks[-1])
+    guard = GapGuard(client, SETTINGS, status, metrics, lambda _: marks[-1])
 
     watch = await guard.watch(CHANNEL, at("t0"))
     await watch.check(page(0, at("t0"), may_more=False, service_time=READ), None)

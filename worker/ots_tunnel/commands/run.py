@@ -70,13 +70,14 @@ async def consume(config: WorkerConfig, path: Path, *, exit_when_complete: bool 
     sink = open_sink(config)
     client = TunnelClient(source.endpoint, source.instance, credentials)
     metrics = WorkerMetrics(source.tunnel_name, config.sink.kind)
+    renewed = RenewedMark(path, config)
     worker = TunnelWorker(
         client,
         sink,
         settings,
         metrics=metrics,
         preflight=lambda: check_tunnel(client, source),
-        read_mark=RenewedMark(path, config),
+        read_mark=lambda _: renewed(),
     )
     signals = await run_worker(worker, client.close, config.http, config.client.drain_seconds)
     complete = worker.status.tunnel_done if exit_when_complete else None

@@ -6,6 +6,8 @@
     data["rowsPerSecond"]             of the last batch, a decimal number
     data["lagSeconds"]                age of the oldest change that waits; missing where it is not known
     data["channels"]                  channels that the query has open
+    data["readUntil"]                 Unix seconds, by the service's clock, at which every stream channel of the tunnel
+                                      had been read to its end and committed; missing where it is not known
     data["error"]                     the error of the last driver in one line; missing while the query runs
     data["isFinal"]                   "true" with an error that no other attempt repairs
     data["updated"]                   time of this write by the driver's clock, ISO 8601
@@ -37,6 +39,8 @@ class QueryProgress:
     error: str = ""
     is_final: bool = False
     """Whether no other attempt repairs the error."""
+    read_until: int | None = None
+    """Unix seconds at which every stream channel had been read to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,7 @@ def read_query_record(config_map: Mapping[str, Any]) -> QueryRecord:
         rows_per_second=_number(data, "rowsPerSecond"),
         lag_seconds=_number(data, "lagSeconds"),
         channels=_number(data, "channels"),
+        read_until=_number(data, "readUntil"),
         error=data.get("error", ""),
         is_final=data.get("isFinal") == _TRUE,
     )
@@ -80,6 +85,7 @@ def query_items(progress: QueryProgress, label: str, now: float) -> dict[str, st
         "rowsPerSecond": progress.rows_per_second,
         "lagSeconds": progress.lag_seconds,
         "channels": progress.channels,
+        "readUntil": progress.read_until,
         "error": progress.error or None,
         "isFinal": _TRUE if progress.is_final else None,
         "label": label,

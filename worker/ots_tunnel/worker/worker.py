@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.fence import boottime
 from ots_tunnel.log_actions import LogAction
-from ots_tunnel.model import ClientId
+from ots_tunnel.model import ChannelId, ClientId
 from ots_tunnel.protocol.lifecycle import ClientEvent
 from ots_tunnel.sinks import Sink
 from ots_tunnel.worker.context import WorkerContext
@@ -41,6 +41,7 @@ class TunnelWorker:
         client: connection to the service; the caller closes it.
         sink: opened and closed by `run`.
         preflight: called before the sink is opened; its error ends `run`.
+        read_mark: see `GapGuard`; by default that of the settings, which holds for every channel.
         clock, entropy: replaced in tests.
     """
 
@@ -52,7 +53,7 @@ class TunnelWorker:
         *,
         metrics: WorkerMetrics | None = None,
         preflight: Callable[[], Awaitable[None]] | None = None,
-        read_mark: Callable[[], float | None] | None = None,
+        read_mark: Callable[[ChannelId], float | None] | None = None,
         clock: Callable[[], float] = boottime,
         entropy: Callable[[], float] = random.random,
     ) -> None:
@@ -60,7 +61,7 @@ class TunnelWorker:
         self._settings = settings
         self._clock = clock
         self._preflight = preflight
-        self._read_mark = read_mark or (lambda: settings.read_mark)
+        self._read_mark = read_mark or (lambda _: settings.read_mark)
         self._run = WorkerRun(client, sink, settings, metrics, entropy, self._drain)
         self._order = self._run.order
         self.status = self._run.status

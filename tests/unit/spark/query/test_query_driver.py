@@ -19,11 +19,12 @@ from ots_tunnel.spark.query.stop_request import StopRequest
 from tests.support.documents.query_document import QUERY
 
 CONFIG = QueryConfig.model_validate(QUERY)
+REPORT = {"channels": 3, "lagSeconds": 4.2, "heldBytes": 0, "error": "", "readUntil": 1_700_000_000}
 PROGRESS = {
     "batchId": 7,
     "numInputRows": 50,
     "inputRowsPerSecond": 12.4,
-    "sources": [{"latestOffset": json.dumps({"channels": 3, "lagSeconds": 4.2, "heldBytes": 0, "error": ""})}],
+    "sources": [{"latestOffset": json.dumps(REPORT)}],
 }
 SETTINGS = {"spark.speculation": "false", "spark.sql.shuffle.partitions": "8"}
 SESSION: Any = SimpleNamespace(conf=SimpleNamespace(get=SETTINGS.get))
@@ -92,7 +93,7 @@ def test_sigterm_stops_the_query_and_is_no_success(monkeypatch: pytest.MonkeyPat
 
     # with 0 the Spark operator would take the stream for finished
     assert (code, query.stopped) == (143, 1)
-    assert records.followed == [QueryProgress(7, 12, 4, 3)] * 3
+    assert records.followed == [QueryProgress(7, 12, 4, 3, read_until=1_700_000_000)] * 3
     assert records.ended == []
 
 

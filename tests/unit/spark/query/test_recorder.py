@@ -8,7 +8,7 @@ from ots_tunnel.errors import OwnershipLost, ServiceError
 from ots_tunnel.query.document import QueryRecordConfig
 from ots_tunnel.query.record import QueryProgress, read_query_record
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
-from ots_tunnel.spark.query.recorder import WRITE_PAUSE, Recorder
+from ots_tunnel.spark.query.recorder import READ_PAUSE, WRITE_PAUSE, Recorder
 from tests.support.kube.config_maps import ConfigMapServer
 
 PATH = "/api/v1/namespaces/shop/configmaps/orders-stream"
@@ -51,6 +51,20 @@ def test_figures_are_written_once_and_not_too_often(
 
     assert recorded(config_map_server) == QueryProgress(3, 5, 0, 2)
     assert len(config_map_server.writes) == 3  # one of them made the map
+
+
+def test_until_when_an_idle_table_was_read_is_written_seldom(
+    config_map_server: ConfigMapServer, recorder: Recorder, clock: Clock
+) -> None:
+    config_map_server.make(PATH)
+    begin = 1_700_000_000
+    for after in range(0, 2 * READ_PAUSE + 1, 15):
+        clock.seconds = after
+        recorder.follow(QueryProgress(1, 0, 0, 2, read_until=begin + after))
+    recorder.follow(QueryProgress(1, 0, 0, 2))
+
+    assert recorded(config_map_server).read_until == begin + 2 * READ_PAUSE
+    assert len(config_map_server.writes) == 4  # one of them made the map
 
 
 def test_a_change_of_the_metadata_is_no_conflict(config_map_server: ConfigMapServer, recorder: Recorder) -> None:

@@ -247,6 +247,32 @@ def test_an_idle_channel_makes_a_batch_only_when_its_token_is_old() -> None:
     assert not world.logged[-1].spans
 
 
+def test_an_idle_channel_whose_token_stands_still_tells_until_when_it_was_read() -> None:
+    read: list[float | None] = [None]
+    now = [0.0]
+    ledger = Ledger(EMPTY, lambda: now[0], read_until=lambda _: read[-1])
+    ledger.begin(C, BEGIN)
+    offsets = [EMPTY]
+
+    def idle(seconds: float, until: float | None) -> int | None:
+        """Another read of the log's end; the time in the offset."""
+        now[0] += seconds
+        read.append(until)
+        ledger.take(C, GivenPage(len(read), BEGIN, BEGIN, (), lambda: None))
+        offsets.append(ledger.next_batch(offsets[-1], LARGE))
+        found = offsets[-1].channels.get(C)
+        return None if found is None else found.position.until
+
+    assert idle(REFRESH_SECONDS - 1, 900.0) is None
+    assert idle(1, None) is None  # the position is the token at which the channel was opened
+    assert idle(1, 1000.9) == 1000
+    assert idle(REFRESH_SECONDS - 1, 1600.0) == 1000  # not yet
+    assert idle(1, 1601.5) == 1601
+    assert idle(REFRESH_SECONDS, 1601.9) == 1601  # no news
+    assert idle(1, None) == 1601
+    assert [len({json.dumps(offset_to_json(found)) for found in offsets}), offsets[-1].spans] == [3, {}]
+
+
 def test_a_checkpoint_of_another_client_is_refused() -> None:
     world = World(stream(9))
     world.read(2)

@@ -19,7 +19,7 @@ marks = st.none() | st.builds(SequenceInfo, numbers, numbers, numbers) | st.bina
 tokens = st.just(FINISHED) | st.text(min_size=1, max_size=20).map(Token)
 channel_offsets = st.builds(
     ChannelOffset,
-    st.builds(Position, tokens, marks),
+    st.builds(Position, tokens, marks, st.none() | numbers),
     st.none() | st.builds(Span, tokens, marks, st.integers(1, 10**9)),
 )
 offsets = st.builds(
@@ -56,6 +56,14 @@ def test_the_form_is_the_documented_one() -> None:
     assert json.dumps(offset_to_json(Offset(TunnelId("id"), "q", {ChannelId("c"): channel}))) == json.dumps(ONE)
 
 
+def test_an_idle_channel_tells_until_when_it_was_read() -> None:
+    idle = ChannelOffset(Position(Token("t2"), SequenceInfo(0, 18, 2), 1_700_000_000))
+
+    found = offset_to_json(Offset(TunnelId("id"), "q", {ChannelId("c"): idle}))
+
+    assert found["channels"] == {"c": {"last": [0, 18, 2], "to": "t2", "until": 1_700_000_000}}
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -68,6 +76,11 @@ def test_the_form_is_the_documented_one() -> None:
         ({"channels": {"c": {"to": "t", "last": [1, 2]}}}, r"channels\.c\.last: found list, allowed is three numbers"),
         ({"channels": {"c": {"to": "t", "last": "no base64"}}}, r"channels\.c\.last: found str"),
         ({"channels": {"c": {"to": "t", "from": "s", "rows": 0}}}, r"channels\.c\.rows: found int"),
+        (
+            {"channels": {"c": {"to": "t", "until": -1}}},
+            r"channels\.c\.until: found int, allowed is a number",
+        ),
+        ({"channels": {"c": {"to": "t", "until": "now"}}}, r"channels\.c\.until: found str"),
     ],
 )
 def test_what_is_no_offset_is_refused_by_name(changed: dict[str, Any], message: str) -> None:

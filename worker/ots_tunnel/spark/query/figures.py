@@ -20,6 +20,7 @@ def progress_of(found: Mapping[str, Any]) -> QueryProgress:
         rows_per_second=_rounded(found.get("inputRowsPerSecond") or 0.0),
         lag_seconds=_rounded(report.get("lagSeconds")),
         channels=report.get("channels"),
+        read_until=report.get("readUntil"),
     )
 
 

@@ -4,8 +4,9 @@ Whoever starts the driver makes the ConfigMap before, with the tunnel's id as it
 to another tunnel and is never written; a missing one is never made here, because nobody would own it. The record is no
 lock: Spark's own log refuses the second of two drivers with one folder of checkpoints.
 
-Nothing is written while no figure has changed, and at most every `WRITE_PAUSE` seconds. An API server that does not
-answer is tried again with the next figures, because the query does not need it.
+Nothing is written while no figure has changed, and at most every `WRITE_PAUSE` seconds. Until when everything was read
+changes all the time; that alone is written every `READ_PAUSE` seconds. An API server that does not answer is tried
+again with the next figures, because the query does not need it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from ots_tunnel.snapshot.record import PROGRESS_LABEL
 
 #: Least seconds between two writes of figures.
 WRITE_PAUSE: Final = 15.0
+#: Seconds by which everything was read further, so that it is worth a write: a sixth of the shortest retention of a
+#: stream.
+READ_PAUSE: Final = 600
 #: Writes of one record that may meet a change of its metadata.
 MAX_CONFLICTS: Final = 5
 
@@ -59,7 +63,7 @@ class Recorder:
         Raises:
             OwnershipLost: the ConfigMap is gone, or belongs to another tunnel. ServiceError: it may not be written.
         """
-        if progress == self._written or self.clock() < self._next:
+        if not self._is_news(progress) or self.clock() < self._next:
             return
         self._next = self.clock() + WRITE_PAUSE
         try:
@@ -76,6 +80,14 @@ class Recorder:
             OwnershipLost, ServiceError, TransportError: it is not recorded.
         """
         self._write(replace(self._written or QueryProgress(), error=error, is_final=is_final))
+
+    def _is_news(self, progress: QueryProgress) -> bool:
+        written = self._written
+        if written is None or replace(progress, read_until=written.read_until) != written:
+            return True
+        if progress.read_until is None:
+            return False  # what was read stays read
+        return written.read_until is None or progress.read_until >= written.read_until + READ_PAUSE
 
     def _write(self, progress: QueryProgress) -> None:
         for conflicts_left in reversed(range(MAX_CONFLICTS)):

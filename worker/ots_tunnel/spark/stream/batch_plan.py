@@ -29,6 +29,7 @@ class WaitingPage:
         rows: records that are new to the query.
         size_bytes: of these.
         last: mark of the last of them; None without any.
+        until: see `Position`; of a page without records.
     """
 
     number: int
@@ -37,6 +38,7 @@ class WaitingPage:
     rows: int
     size_bytes: int
     last: Mark | None
+    until: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def plan_batch(
         with_rows = [page for page in pages if page.rows]
         last = with_rows[-1].last if with_rows else after
         span = Span(with_rows[0].start, after, sum(page.rows for page in pages)) if with_rows else None
-        channels[channel_id] = ChannelOffset(Position(pages[-1].following, last), span)
+        channels[channel_id] = ChannelOffset(Position(pages[-1].following, last, pages[-1].until), span)
     return BatchPlan(Offset(start.tunnel_id, start.query_id, channels), taken)
 
 

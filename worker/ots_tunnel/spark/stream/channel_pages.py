@@ -5,13 +5,16 @@ What is logged is told by the position's mark, and left out. A page of which not
 that has its records.
 
 A page without records moves no offset: an idle table makes no batches. The token of an idle channel gets old with that,
-and the service does not keep the log forever. So every `REFRESH_SECONDS` a page without records goes into a batch.
+and the service does not keep the log forever. So every `REFRESH_SECONDS` a page without records goes into a batch. The
+batch tells until when the channel was read as well: where the service leaves the token of an idle channel as it is, no
+token and no consume point would prove to the next process, after the stream's retention, that nothing is missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import floor
 from typing import Final
 
 from ots_tunnel.errors import SinkRejected
@@ -146,17 +149,20 @@ class ChannelPages:
         self._pages = [page for page in orphans if page.facts.rows or page.facts.following == FINISHED]
         self._last_page, self._idle = None, None
 
-    def waiting(self, now: float, arrival: int) -> list[WaitingPage]:
+    def waiting(self, now: float, arrival: int, until: float | None = None) -> list[WaitingPage]:
         """The pages that no batch has; one without records if the position is old.
 
         Args:
             arrival: number of such a page.
+            until: Unix seconds until which the channel was read to its end; None is unknown.
         """
         is_old = self._idle is not None and now - self._moved >= REFRESH_SECONDS
-        # the same token would make the same offset, which Spark takes for no batch
-        if self._idle is not None and is_old and not self._pages and self._idle not in self._at:
-            facts = WaitingPage(arrival, self._idle, self._idle, 0, 0, None)
-            self._pages.append(_HeldPage(facts, (), _nothing))
+        if self._idle is not None and is_old and not self._pages:
+            read = None if until is None else floor(until)
+            # the same token and time would make the same offset, which Spark takes for no batch
+            if self._idle not in self._at or self._is_news(read):
+                facts = WaitingPage(arrival, self._idle, self._idle, 0, 0, None, read)
+                self._pages.append(_HeldPage(facts, (), _nothing))
         return [page.facts for page in self._pages if page.state is PageState.WAITING]
 
     def planned(self, count: int, position: Position, now: float) -> None:
@@ -193,6 +199,11 @@ class ChannelPages:
     @property
     def _at(self) -> tuple[Token, ...]:
         return () if self._position is None else (self._position.token,)
+
+    def _is_news(self, until: int | None) -> bool:
+        """Whether a time is later than that of the position."""
+        known = None if self._position is None else self._position.until
+        return until is not None and (known is None or until > known)
 
     @property
     def _has_ended(self) -> bool:

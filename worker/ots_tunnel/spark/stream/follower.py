@@ -9,7 +9,9 @@ sink is `HandOver`. `follow` takes these steps once per process, because nothing
 4. start the worker
 
 While it runs, the tunnel is described every `WATCH_SECONDS`: a client that joins later is refused as well, and so is a
-tunnel that has expired. An error that a new client cannot fix ends the worker and is raised by the next call. What
+tunnel that has expired. With it, until when every channel was read is found out, for the figures; that of single
+channels goes into Spark's log where they are idle (`channel_pages`), and proves to the next process that nothing is
+missing. An error that a new client cannot fix ends the worker and is raised by the next call. What
 passes is repeated by the worker, and the query has no records meanwhile.
 """
 
@@ -20,11 +22,13 @@ import threading
 import time
 from collections.abc import Coroutine
 from contextlib import closing, suppress
+from math import floor
 from typing import Any, Final, TypeVar
 
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import ConfigError, TunnelError, TunnelExpired
 from ots_tunnel.model import ChannelId, ChannelStatus, Stage, TunnelDescription, TunnelId
+from ots_tunnel.protocol.read_by_all import read_by_all
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.spark.reader.logins import credentials_of
 from ots_tunnel.spark.stream.hand_over import HandOver
@@ -61,6 +65,8 @@ class Follower:
         self._tunnel: TunnelDescription | None = None
         self._hand_over: HandOver | None = None
         self._worker: TunnelWorker | None = None
+        #: Unix seconds at which every stream channel had been read to its end and committed; None is unknown.
+        self._read_by_all: float | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._error: BaseException | None = None
         self._ends = False
@@ -182,9 +188,15 @@ class Follower:
         check_clients(tunnel, own)
         await release(client, tunnel, own)
         stored_ends = await align(client, tunnel, start)
-        ledger = Ledger(start, time.monotonic, stored_ends)
+        ledger = Ledger(start, time.monotonic, stored_ends, read_until=self._read_until)
         self._hand_over = HandOver(ledger, HELD_BATCHES * self._options.batch_bytes)
-        self._worker = TunnelWorker(client, self._hand_over, self._settings(tunnel.tunnel.tunnel_id, tag))
+        settings = self._settings(tunnel.tunnel.tunnel_id, tag)
+        positions = {channel_id: found.position for channel_id, found in start.channels.items()}
+
+        def logged_until(channel_id: ChannelId) -> float | None:
+            return positions[channel_id].until if channel_id in positions else None
+
+        self._worker = TunnelWorker(client, self._hand_over, settings, read_mark=logged_until)
         self._tasks = [asyncio.create_task(self._run(self._worker)), asyncio.create_task(self._watch(own))]
 
     def _settings(self, tunnel_id: TunnelId, tag: str) -> WorkerSettings:
@@ -215,13 +227,26 @@ class Follower:
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             try:
-                check_clients(await self._describe(), own)
+                described = await self._describe()
+                self._find_read_by_all(described)
+                check_clients(described, own)
             except (ConfigError, TunnelExpired) as error:
                 # which other calls of an expired tunnel are refused is not documented
                 self._error = self._error or error
                 return self._leave()
             except TunnelError:
                 continue  # the worker's heartbeat tells whether it is for good
+
+    def _read_until(self, channel_id: ChannelId) -> float | None:
+        """Until when a channel was read to its end and committed; for Spark's thread, too."""
+        view = None if self._worker is None else self._worker.status.channels.get(channel_id)
+        return None if view is None else view.progress.consumed_up_to
+
+    def _find_read_by_all(self, described: TunnelDescription) -> None:
+        times = {channel.channel_id: self._read_until(channel.channel_id) for channel in described.channels}
+        found = read_by_all(described, {name: time for name, time in times.items() if time is not None})
+        if found is not None:
+            self._read_by_all = max(found, self._read_by_all or found)
 
     async def _read_again(self, end: Offset) -> dict[ChannelId, list[Record]]:
         client = await self._connected()
@@ -253,6 +278,7 @@ class Follower:
             "error": status.error,
             "heldBytes": self._followed.held,
             "lagSeconds": None if lag is None else round(lag, 1),
+            "readUntil": None if self._read_by_all is None else floor(self._read_by_all),
         }
 
     def _leave(self) -> None:

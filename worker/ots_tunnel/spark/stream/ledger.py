@@ -23,7 +23,7 @@ from itertools import count
 from ots_tunnel.errors import InvalidTransition
 from ots_tunnel.model import ChannelId, Token
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.spark.stream.batch_plan import plan_batch
+from ots_tunnel.spark.stream.batch_plan import WaitingPage, plan_batch
 from ots_tunnel.spark.stream.channel_pages import ChannelPages, GivenPage
 from ots_tunnel.spark.stream.offsets import Offset
 
@@ -35,16 +35,23 @@ class Ledger:
         committed: the end of the last batch that Spark has committed.
         clock: monotonic seconds.
         stored_ends: finished channels of which the service has stored the end.
+        read_until: Unix seconds until which a channel was read to its end and confirmed; None is unknown.
     """
 
     def __init__(
-        self, committed: Offset, clock: Callable[[], float], stored_ends: frozenset[ChannelId] = frozenset()
+        self,
+        committed: Offset,
+        clock: Callable[[], float],
+        stored_ends: frozenset[ChannelId] = frozenset(),
+        *,
+        read_until: Callable[[ChannelId], float | None] = lambda _: None,
     ) -> None:
         self._committed = committed
         self._under_way: Offset | None = None
         self._clock = clock
         self._arrivals = count(1)
         self._stored_ends = set(stored_ends)
+        self._read_until = read_until
         self._channels = {
             channel_id: ChannelPages(channel_id, found.position, clock())
             for channel_id, found in committed.channels.items()
@@ -98,8 +105,7 @@ class Ledger:
     @property
     def has_waiting(self) -> bool:
         """Whether there is something for a batch."""
-        now = self._clock()
-        return any(pages.waiting(now, next(self._arrivals)) for pages in self._channels.values())
+        return any(self._waiting(self._clock()).values())
 
     def next_batch(self, start: Offset, limit_bytes: int) -> Offset:
         """The end of the next batch; `start` itself where nothing waits.
@@ -120,8 +126,7 @@ class Ledger:
         if self._under_way is not None:
             return self._under_way
         now = self._clock()
-        waiting = {channel_id: pages.waiting(now, next(self._arrivals)) for channel_id, pages in self._channels.items()}
-        plan = plan_batch(start, waiting, limit_bytes, frozenset(self._stored_ends))
+        plan = plan_batch(start, self._waiting(now), limit_bytes, frozenset(self._stored_ends))
         if plan is None:
             return start
         for channel_id, taken in plan.pages.items():
@@ -135,3 +140,9 @@ class Ledger:
         if self._under_way != end:
             return None
         return {channel_id: self._channels[channel_id].in_batch() for channel_id in end.spans}
+
+    def _waiting(self, now: float) -> dict[ChannelId, list[WaitingPage]]:
+        return {
+            channel_id: pages.waiting(now, next(self._arrivals), self._read_until(channel_id))
+            for channel_id, pages in self._channels.items()
+        }

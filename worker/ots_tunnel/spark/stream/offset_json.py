@@ -5,6 +5,7 @@
      "query": "5f0c...", "tunnel": "6e11d632-...", "version": 1}
 
 `last` and `after` are marks: three numbers for a sequence, text in base64 for a key; missing where there is none.
+`until`, Unix seconds, is there for a channel that was idle when the batch was made.
 `from`, `rows` and `after` are there only if the batch has records of the channel.
 
 Spark compares offsets as text, and another order of the names would be new data. So names are sorted, and equal offsets
@@ -62,6 +63,8 @@ def _channel_to_json(channel: ChannelOffset) -> dict[str, Any]:
     found: dict[str, Any] = {"to": position.token}
     if position.last is not None:
         found["last"] = _mark_to_json(position.last)
+    if position.until is not None:
+        found["until"] = position.until
     if span is not None:
         found |= {"from": span.token, "rows": span.rows}
         if span.after is not None:
@@ -71,7 +74,10 @@ def _channel_to_json(channel: ChannelOffset) -> dict[str, Any]:
 
 def _channel_from_json(document: Any, place: str) -> ChannelOffset:
     fields = _fields(document, place)
-    position = Position(Token(_text(fields, "to", place)), _mark(fields, "last", place))
+    until = fields.get("until")
+    if until is not None and (type(until) is not int or until < 0):
+        raise _malformed(f"{place}.until", until, "a number of seconds")
+    position = Position(Token(_text(fields, "to", place)), _mark(fields, "last", place), until)
     if "from" not in fields:
         return ChannelOffset(position)
     rows = fields.get("rows")

@@ -5,7 +5,8 @@ when the sink has stored the batch. After a crash it asks for the batch that was
 same records. The offset in the log is all that is left by then, and that at which the first batch began is not in it.
 So an offset tells of each channel
 
-    position   where the next batch begins: a token, and the mark of the last record before it
+    position   where the next batch begins: a token, and the mark of the last record before it; of a channel that was
+               idle, also until when it was read, since its token may stand still meanwhile
     span       what this batch has of the channel: the token at which its first page began, the mark behind which its
                first record is, and how many records there are up to the position; None if it has nothing of it
 
@@ -31,10 +32,12 @@ class Position:
     Args:
         token: FINISHED after the channel's end; it may hold a key and is not printed.
         last: mark of the last record before it; None if there was none.
+        until: Unix seconds, by the service's clock, until which the channel had been read to its end; None is unknown.
     """
 
     token: Token = field(repr=False)
     last: Mark | None = None
+    until: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

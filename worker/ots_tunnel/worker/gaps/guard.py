@@ -10,7 +10,8 @@ When a channel is opened, the tunnel is described, because the consume point tel
 service has moved the cursor. A channel that this worker has read before, and whose checkpoint is the token of its last
 page, is read until the answer of that page: the consume point of an idle channel may be old. So it is at a token where
 it stood for long before records came, since a write that fails leads back there (`watch.KnownTokens`). In each case
-the read mark counts where it is later: the operator keeps it while workers come and go (`read_mark`).
+the read mark counts where it is later: the operator keeps it while workers come and go (`read_mark`), and a query of
+Spark has one for each channel in its log.
 
 The retention is asked for only when a page comes later than a tenth of the shortest retention after what was read
 before, and again after six minutes, since it may be lowered. The same answer tells since when the stream is enabled:
@@ -47,7 +48,7 @@ class GapGuard:
     """What the channels of one worker share; channels may ask at the same time.
 
     Args:
-        read_mark: the read mark as it is now, Unix seconds; None is unknown.
+        read_mark: until when a channel was certainly read, as others tell now, Unix seconds; None is unknown.
         clock: seconds that count suspended time. wall: Unix seconds, where an answer has no time.
     """
 
@@ -57,7 +58,7 @@ class GapGuard:
         settings: WorkerSettings,
         status: WorkerStatus,
         metrics: WorkerMetrics,
-        read_mark: Callable[[], float | None],
+        read_mark: Callable[[ChannelId], float | None],
         *,
         clock: Callable[[], float] = boottime,
         wall: Callable[[], float] = time.time,
@@ -84,8 +85,8 @@ class GapGuard:
             parents: tuple[str, ...] = ()
             if tunnel is not None and needs_parents(channel_id, token, tunnel):
                 parents = await self._parts.service.parents(channel_id)
-            until = read_until(channel_id, token, tunnel, parents=parents, mark=self._read_mark())
-        elif (mark := self._read_mark()) is not None:
+            until = read_until(channel_id, token, tunnel, parents=parents, mark=self._read_mark(channel_id))
+        elif (mark := self._read_mark(channel_id)) is not None:
             until = max(until, mark)  # a sibling has read the channel since, and its token did not move
         return GapWatch(self._parts, channel_id, token, until)
 

@@ -7,21 +7,26 @@ from typing import Any
 
 import pytest
 
+from ots_tunnel.model import TunnelType
 from ots_tunnel.query.record import QueryProgress
 from ots_tunnel_operator.assess.spark.application_state import AppState
 from ots_tunnel_operator.assess.spark.query_state import BY_APPLICATION, QueryState
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.world.pod import SparkPod
+from ots_tunnel_operator.world.service import Tunnel
 from tests.support.operator.query_worlds import (
+    CLIENT,
     DRIVER,
     NAME,
     WELL,
     Children,
     query_app,
     query_record,
+    query_resource,
+    query_status,
     query_world,
 )
-from tests.support.operator.worlds import NOW, assessed, world
+from tests.support.operator.worlds import NOW, assessed, channel, description, world
 
 BROKEN = replace(WELL, error="option 'tunnel': found 'flights-copy', which client x consumes")
 FINAL = replace(WELL, error="records of a logged batch are gone", is_final=True)
@@ -144,6 +149,23 @@ def test_the_lag_is_the_drivers_and_by_consume_points_only_beside_a_problem(
 
     assert lag is not None
     assert (lag.seconds, lag.caught_up) == (seconds, caught_up)
+
+
+def test_a_table_that_is_idle_for_longer_than_its_retention_has_no_gap_while_a_query_reads_it() -> None:
+    """The service leaves consume points where they are; what the driver has read outlives it in the object's status."""
+    retention = 100_000
+    old = Tunnel(description(channel("c1", client=CLIENT, consumed=NOW - 2 * retention), kind=TunnelType.Stream))
+    read = replace(WELL, read_until=int(NOW) - 60)
+    unread = assessed(query_world(query_app("RUNNING") | query_record(), tunnel=old))
+    found = assessed(query_world(query_app("RUNNING") | query_record(read), tunnel=old))
+    assert found.read_mark is not None
+    status = query_status(readUntil=found.read_mark.document())
+    later = assessed(query_world(query_app("RUNNING"), query_resource(status), tunnel=old))
+    of_another = assessed(query_world(query_app("RUNNING") | query_record(read, label="another"), tunnel=old))
+
+    assert [len(seen.gaps) for seen in (unread, found, later, of_another)] == [1, 0, 0, 1]
+    assert found.problem is None
+    assert found.read_mark.time == NOW - 60
 
 
 def test_a_high_lag_of_the_driver_is_told() -> None:
