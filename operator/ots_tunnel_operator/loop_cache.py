@@ -127,6 +127,8 @@ class LoopCache:
     """Why the last of them has failed; empty where it has not."""
     peek_failed: float | None = None
     """Time of that failure."""
+    unread_shards: dict[str, float] = field(default_factory=dict)
+    """Shards whose last look has failed: id -> time of it."""
     leases_of: tuple[str, str] = ("", "")
     """Table of leases, and id of the stream, that the sightings and peeks of an object without a tunnel are about."""
     sightings: Sightings = field(default_factory=dict)
@@ -216,6 +218,7 @@ class LoopCache:
         self.foreign_since = {client: since + back for client, since in self.foreign_since.items()}
         self.peeks = {channel: peek.moved(back) for channel, peek in self.peeks.items()}
         self.peek_failed = None if self.peek_failed is None else self.peek_failed + back
+        self.unread_shards = {shard: time + back for shard, time in self.unread_shards.items()}
         self.calm = None if self.calm is None else (self.calm[0], self.calm[1] + back)
         self.moving = None if self.moving is None else (self.moving[0], self.moving[1] + back)
         self.posted = {key: time + back for key, time in self.posted.items()}

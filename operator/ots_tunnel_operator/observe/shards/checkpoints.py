@@ -9,6 +9,9 @@ holds whoever reads the shard, also a worker that does not answer or one of anot
 A checkpoint that the service refuses because its records were trimmed is a possible gap (`assess.shards.trimmed`). What
 was found before stays: everything that was committed before it was delivered, and so the lag is at least as long. A
 shard that the stream lists no more, and that was not read to its end, is lost in the same way.
+
+A shard that cannot be read keeps none from being looked at: the look goes on with the others, and the next one begins
+with those. A few failures end a look, because then it is the service that does not answer.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from ots_tunnel.stream.lease.lease import TRIM_HORIZON, Lease
 from ots_tunnel.stream.shards import ShardId, ShardIterator
 from ots_tunnel_operator.assess.lag import HELD, reported_channels
 from ots_tunnel_operator.assess.scaling.peeking import interval_of, may_sleep
-from ots_tunnel_operator.instance import Instance
+from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.turns.queue import Patience
@@ -33,6 +36,8 @@ from ots_tunnel_operator.world.world import World
 
 #: Most shards of one look; those that are left are the first ones of the next look.
 MOST = 20
+#: Shards of one look that could not be read, after which no further one is.
+MOST_FAILURES = 3
 #: Seconds of one look after which no further shard is read.
 PASS_SECONDS = 5.0
 
@@ -53,7 +58,7 @@ async def look_at_checkpoints(
         cache: its `peeks` are those of this stream; shards that are not to be read lose theirs.
 
     Raises:
-        TunnelError: a call failed.
+        TunnelError, TimeoutError, OSError: a call failed; the first one's.
     """
     sleeps = may_sleep(world)
     held = (shard for shard, (_, found) in reported_channels(world.pods).items() if found.state in HELD)
@@ -62,16 +67,25 @@ async def look_at_checkpoints(
     cache.peeks = {shard: peek for shard, peek in cache.peeks.items() if shard in due}
     looks = {shard: cache.peeks[shard].time if shard in cache.peeks else 0.0 for shard in due}
     since = world.now - interval_of(world.resource) if sleeps else world.now
-    oldest = sorted((shard for shard, time in looks.items() if time <= since), key=lambda shard: (looks[shard], shard))
+    cache.unread_shards = {shard: time for shard, time in cache.unread_shards.items() if shard in due}
+    tried = {shard: max(time, cache.unread_shards.get(shard, 0.0)) for shard, time in looks.items() if time <= since}
     loop = asyncio.get_running_loop()
-    began = loop.time()
-    for shard in oldest[:MOST]:
-        if loop.time() - began > PASS_SECONDS:
+    began, failures = loop.time(), list[Exception]()
+    for shard in sorted(tried, key=lambda shard: (tried[shard], shard))[:MOST]:
+        if loop.time() - began > PASS_SECONDS or len(failures) == MOST_FAILURES:
             break
         before = cache.peeks.get(shard, Peek(world.now, waits=True, is_of_lease=True))
         call = partial(_read, instance, due[shard], world.now, before, is_listed=due[shard].shard_id in listed)
         about = f"shards of {due[shard].stream_id}"
-        cache.peeks[shard] = await instance.calls.make(settings.call_seconds, call, patience, about=about)
+        try:
+            cache.peeks[shard] = await instance.calls.make(settings.call_seconds, call, patience, about=about)
+        except CALL_ERRORS as error:
+            failures.append(error)
+            cache.unread_shards[shard] = world.now
+        else:
+            cache.unread_shards.pop(shard, None)
+    if failures:
+        raise failures[0]
 
 
 async def _read(instance: Instance, lease: Lease, now: float, before: Peek, *, is_listed: bool) -> Peek:

@@ -108,6 +108,7 @@ class ShardsObserver:
         stream = await self._call(instance, partial(instance.streams.stream_of, table), patience, table)
         if cache.leases_of != (of.lease_table, stream.stream_id):
             cache.leases_of, cache.sightings, cache.peeks = (of.lease_table, stream.stream_id), {}, {}
+            cache.unread_shards = {}
             cache.leases_fit = None
         listing, unfit = await look_at_leases(instance, cache, partial(self._call, instance, patience=patience))
         now = asyncio.get_running_loop().time()

@@ -20,6 +20,7 @@ from ots_tunnel.stream.shards import Shard, ShardId, ShardIterator, ShardPage, S
 from ots_tunnel_operator.autoscale.history import History, Idle
 from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.loop_cache import LoopCache
+from ots_tunnel_operator.observe.shards import checkpoints
 from ots_tunnel_operator.observe.shards.observer import ShardsObserver
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.turns.calls import Calls
@@ -55,6 +56,7 @@ class Service:
     records: dict[str, float] = field(default_factory=dict)
     read_error: TunnelError | None = None
     refused: str = ""
+    broken: str = ""
     goes: list[TunnelError | None] = field(default_factory=list)
     table: tuple[KeyColumn, ...] = LEASE_KEYS
     time_to_live: int = -1
@@ -94,6 +96,8 @@ class Service:
         self.calls.append(f"read {iterator}")
         if self.read_error is not None:
             raise self.read_error
+        if self.broken == iterator:
+            raise ConnectError("broken")
         if self.refused == iterator:
             raise service_error("OTSParameterInvalid", "Invalid shard iterator.")
         time = self.records.get(iterator)
@@ -396,3 +400,25 @@ async def test_a_checkpoint_that_is_no_position_hides_no_other_shard() -> None:
     found = await look(connected(service), stream_world(tunnel=UNREAD, pods=()))
 
     assert {shard: peek.empty for shard, peek in found.peeks.items()} == {"s1": None, "s2": NOW - 300}
+
+
+async def test_a_shard_that_cannot_be_read_keeps_no_other_from_being_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "MOST", 1)
+    service = Service([lease("s1", checkpoint=Position("b")), lease("s2")], records={"i": NOW - 300}, broken="b")
+    cache, unowned = connected(service), stream_world(tunnel=UNREAD, pods=())
+
+    found = await look(cache, unowned)
+    assert (dict(found.peeks), found.peek_failure) == ({}, "broken")
+
+    cache.tunnel = None
+    found = await look(cache, unowned)
+    assert {shard: peek.empty for shard, peek in found.peeks.items()} == {"s2": NOW - 300}
+
+
+async def test_a_service_that_does_not_answer_is_asked_for_few_shards() -> None:
+    service = Service([lease(f"s{number}") for number in range(9)], read_error=ConnectError("broken"))
+
+    found = await look(connected(service), stream_world(tunnel=UNREAD, pods=()))
+
+    assert len([call for call in service.calls if call.startswith("read")]) == checkpoints.MOST_FAILURES
+    assert (dict(found.peeks), found.peek_failure) == ({}, "broken")
