@@ -21,6 +21,7 @@ from tests.support.documents.query_document import QUERY
 CONFIG = QueryConfig.model_validate(QUERY)
 REPORT = {"channels": 3, "lagSeconds": 4.2, "heldBytes": 0, "error": "", "readUntil": 1_700_000_000}
 PROGRESS = {
+    "timestamp": "2023-11-14T22:13:20.000Z",
     "batchId": 7,
     "numInputRows": 50,
     "inputRowsPerSecond": 12.4,
@@ -31,11 +32,13 @@ SESSION: Any = SimpleNamespace(conf=SimpleNamespace(get=SETTINGS.get))
 
 
 class Query:
-    """Each look at it is one step: a progress, an error, or SIGTERM."""
+    """Each look at it is one step: a progress, an error, SIGTERM, or seconds of a batch that is under way."""
 
     def __init__(self, stop: StopRequest, *steps: object) -> None:
         self.lastProgress: Any = None
+        self.status = {"isTriggerActive": False}
         self.stopped = 0
+        self.seconds = 0.0
         self._stop, self._steps = stop, list(steps)
 
     def awaitTermination(self, seconds: float) -> bool:
@@ -46,8 +49,12 @@ class Query:
                 return True
             case "SIGTERM":
                 self._stop.is_made = True
+            case float() as seconds:
+                self.status = {"isTriggerActive": True}
+                self.seconds += seconds
             case found:
                 self.lastProgress = found
+                self.status = {"isTriggerActive": False}
         return False
 
     def stop(self) -> None:
@@ -80,6 +87,7 @@ def run(monkeypatch: pytest.MonkeyPatch, records: Any, *steps: object) -> tuple[
     stop = StopRequest()
     query = Query(stop, *steps)
     monkeypatch.setattr(driver, "start_query", lambda config, spark: query)
+    monkeypatch.setattr(driver, "monotonic", lambda: query.seconds)
     # the document's folders are those of a pod
     monkeypatch.setattr(driver, "check_folders", lambda config: None)
     monkeypatch.setattr(driver, "leave_folders", lambda config: None)
@@ -117,6 +125,15 @@ def test_a_failure_is_one_line_in_the_record(
 
     assert (code, query.stopped) == (0 if is_final else 1, 1)
     assert records.ended == [(told, is_final)]
+
+
+def test_the_lag_grows_while_a_batch_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = Records()
+    later = {**PROGRESS, "timestamp": "2023-11-14T22:14:20.000Z"}
+
+    run(monkeypatch, records, PROGRESS, 29.0, 900.0, later, 29.0, "SIGTERM")
+
+    assert [found.lag_seconds for found in records.followed] == [4, 4, 933, 4, 4, 4]
 
 
 @pytest.mark.parametrize(("line", "code"), [("ots_tunnel.errors.ReplayDiffers: gone", 2), ("OSError: full", 1)])

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from ots_tunnel.query.record import QueryProgress
+
+#: Seconds of a batch under way from which on the figures of the one before are old; own choice.
+LONG_BATCH_SECONDS: Final = 30.0
 
 
 def progress_of(found: Mapping[str, Any]) -> QueryProgress:
@@ -22,6 +26,16 @@ def progress_of(found: Mapping[str, Any]) -> QueryProgress:
         channels=report.get("channels"),
         read_until=report.get("readUntil"),
     )
+
+
+def during_batch(progress: QueryProgress, seconds: float) -> QueryProgress:
+    """The figures while a batch has been under way since they were told; Spark tells no others before its end.
+
+    What waits is older by so much at most: without that, a batch that hangs would leave a lag of 0 for good.
+    """
+    if progress.lag_seconds is None or seconds < LONG_BATCH_SECONDS:
+        return progress
+    return replace(progress, lag_seconds=progress.lag_seconds + round(seconds))
 
 
 def _report(found: Mapping[str, Any]) -> Mapping[str, Any]:
