@@ -295,4 +295,4 @@ def test_delta_tables_are_refused(connected: Connected, instance: Instance, tmp_
         start(connected, tmp_path, ChangeLog(str(tmp_path / "log"))).awaitTermination(300)
 
     lines = str(caught.value).splitlines()
-    assert len({line for line in lines if line.startswith(f"ots_tunnel.errors.ConfigError: {refusal}")}) == 1
+    assert len({line for line in lines if line.startswith(f"ots_tunnel.errors.QueryRefused: {refusal}")}) == 1
