@@ -133,7 +133,11 @@ E2E = Stage(
     folders=("tests/cluster_scenarios",),
     timeout=1800,
 )
-LONG = Stage("long", "many seeds, many kills", marks="long", workers=4, timeout=3600, is_resumed=True)
+LONG = Stage("long", "many seeds, many kills", marks="long and not alone", workers=4, timeout=3600, is_resumed=True)
+#: Beside others they would measure these: calls in a time, decisions about a load, Spark's own time limits.
+ALONE = Stage(
+    "alone", "what is timed or counted, one after the other", marks="long and alone", timeout=3600, is_resumed=True
+)
 
 _LEASES = (sys.executable, "-m", "tests.simulation", "campaign", "--kind", "leases")
 SIMULATION = Stage(
@@ -167,7 +171,7 @@ PYSPARK = Stage(
 
 #: The cluster comes before the tests, because some of them use its programs.
 SHORT_RUN = (LINT, PROGRAMS, CLUSTER, FAST, REFERENCE, SIMULATION, API, SPARK, COVERAGE, E2E)
-LONG_RUN = (PROGRAMS, CLUSTER, PYSPARK, LONG_SIMULATION, LONG)
+LONG_RUN = (PROGRAMS, CLUSTER, PYSPARK, LONG_SIMULATION, LONG, ALONE)
 
 
 def main() -> int:

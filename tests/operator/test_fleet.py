@@ -44,7 +44,9 @@ def _create(scene: OperatorScene, objects: int) -> None:
         )
 
 
-@pytest.mark.parametrize("objects", [60, pytest.param(300, marks=[pytest.mark.long, pytest.mark.lasts(200)])])
+@pytest.mark.parametrize(
+    "objects", [60, pytest.param(300, marks=[pytest.mark.long, pytest.mark.alone, pytest.mark.lasts(200)])]
+)
 @pytest.mark.unmeasured
 @pytest.mark.lasts(80)
 def test_many_idle_objects_cost_no_write_and_hardly_a_read(api_server: ApiServer, tmp_path: Path, objects: int) -> None:

@@ -61,7 +61,7 @@ def _is_available(scene: OperatorScene) -> bool:
 
 @pytest.mark.parametrize(
     ("moving", "idle", "poll"),
-    [(20, 40, 3), pytest.param(300, 300, 15, marks=[pytest.mark.long, pytest.mark.lasts(720)])],
+    [(20, 40, 3), pytest.param(300, 300, 15, marks=[pytest.mark.long, pytest.mark.alone, pytest.mark.lasts(720)])],
     ids=["short", "five-minutes"],
 )
 @pytest.mark.unmeasured

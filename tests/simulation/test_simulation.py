@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 #: A story takes seconds; on a machine that does other work as well, longer.
 pytestmark = pytest.mark.timeout(300)
 REGRESSIONS = sorted((Path(__file__).parent / "regressions").glob("*.json"))
+#: Files that one interpreter tells one after the other: half of the time of a short story is its imports.
+TOGETHER = 3
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -23,30 +25,42 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     # Without coverage: it would be most of the time, and the product is measured by its other tests.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     command = [sys.executable, "-m", "tests.simulation", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=250, check=False)
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280, check=False)
 
 
 @cache
-def verdict(what: str) -> dict[str, Any]:
-    """The verdict about a seed or a file."""
-    done = run("verdict", what)
-    assert done.stdout, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+def verdicts(*whats: str) -> dict[str, dict[str, Any]]:
+    """The verdicts about seeds or files, by what they are about."""
+    done = run("verdict", *whats)
+    found = {line["what"]: line for line in map(json.loads, done.stdout.splitlines())}
+    assert list(found) == list(whats), done.stderr
     return found
+
+
+def verdict(seed: str) -> dict[str, Any]:
+    """The verdict about a seed."""
+    return verdicts(seed)[seed]
 
 
 def _known(path: Path) -> Any:
     """A regression file as a parameter; a defect that stands has the rule that it breaks, and the reason."""
     document = json.loads(path.read_text())
-    stands = document.get("stands")
-    marks = [pytest.mark.xfail(strict=True, reason=document["why"])] if stands else []
-    return pytest.param(path, marks=marks, id=path.stem)
+    group = pytest.mark.xdist_group(f"stories {_place(path)}")
+    stands = [pytest.mark.xfail(strict=True, reason=document["why"])] if document.get("stands") else []
+    return pytest.param(path, marks=[group, *stands], id=path.stem)
+
+
+def _place(path: Path) -> int:
+    return REGRESSIONS.index(path) // TOGETHER
 
 
 @pytest.mark.parametrize("path", [_known(path) for path in REGRESSIONS])
 @pytest.mark.lasts(9)
 def test_a_story_that_once_broke_a_promise_keeps_it(path: Path) -> None:
-    assert verdict(str(path))["rule"] is None, verdict(str(path))["text"]
+    begin = _place(path) * TOGETHER
+    found = verdicts(*map(str, REGRESSIONS[begin : begin + TOGETHER]))[str(path)]
+
+    assert found["rule"] is None, found["text"]
 
 
 @pytest.mark.lasts(18)

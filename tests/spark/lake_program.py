@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--kill-after", type=int)
     parser.add_argument("--dump", action="store_true")
+    parser.add_argument("--empty", type=int, default=0, help="so many batches without rows, in place of a query")
     parser.add_argument("--follow", action="store_true", help="follow until the kill")
     parser.add_argument("--growth", default="add")
     parser.add_argument("--columns", default="")
@@ -52,6 +53,10 @@ def main() -> None:
     table, checkpoint = str(given.folder / "table"), str(given.folder / "checkpoint")
     upkeep = Upkeep(compact_seconds=0.001, vacuum_seconds=0.001)
     trigger = {"processingTime": "100 milliseconds"} if given.follow else {"availableNow": True}
+    if given.empty:
+        without_rows(spark, given, table)
+        dump(spark, table, given.folder)
+        return
     if given.kind == "mirror":
         mirror = Mirror(spark, given.source, table, columns=given.columns, growth=given.growth, upkeep=upkeep)
         mirror.prepare()
@@ -66,6 +71,19 @@ def main() -> None:
     if given.dump:
         dump(spark, table, given.folder)
     spark.stop()
+
+
+def without_rows(spark: Any, given: argparse.Namespace, table: str) -> None:
+    """Write batches without rows, each as the first one of a new driver."""
+    spark.sparkContext.setLocalProperty("sql.streaming.queryId", "query")
+    batch = spark.createDataFrame([], spark.readStream.format("ots").options(**given.source).load().schema)
+    for number in range(given.empty):
+        if given.kind == "mirror":
+            mirror = Mirror(spark, given.source, table)
+            mirror.prepare()
+            mirror.apply(batch, number)
+        else:
+            ChangeLog(table)(batch, number)
 
 
 def dump(spark: Any, table: str, folder: Path) -> None:

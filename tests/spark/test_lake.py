@@ -364,6 +364,17 @@ def _values(put: dict[str, Any]) -> frozenset[tuple[str, str]]:
     )
 
 
+@pytest.mark.parametrize("kind", ["mirror", "log"])
+def test_batches_without_rows_leave_their_numbers(source: Source, runs: Runs, kind: str) -> None:
+    """An idle table makes one every ten minutes; a table without its number would refuse the next driver."""
+    source.create_tunnel(TunnelType.Stream)
+
+    assert runs.program(kind, source.options, "--empty", "3") == 0, runs.output()
+
+    assert check_history(runs.dumped("history")) == [0, 1, 2]
+    assert runs.dumped("rows") == []
+
+
 def test_an_attribute_that_growth_refuses_is_one_line(source: Source, runs: Runs) -> None:
     source.create_tunnel(TunnelType.Stream)
     key: PrimaryKey = (("carrier", "c1"), ("flight", 1))

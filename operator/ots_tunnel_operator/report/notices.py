@@ -40,10 +40,10 @@ def notices(previous: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str
     before = {condition.get("type"): (condition.get("status"), condition.get("reason")) for condition in previous}
     current = tuple(current)
     was_rolling = before.get("Progressing") == ("True", Reason.ROLLING_WORKERS)
-    reasons = {condition["type"]: condition["reason"] for condition in current}
-    # a rollout may also end because no worker is wanted any more, or because nothing is applied of the present spec
-    is_given_up = reasons.get("WorkersAvailable") == Reason.NO_WORKERS_WANTED
-    is_given_up = is_given_up or reasons.get("Ready") == Reason.INVALID_SPEC
+    now = {condition["type"]: (condition["status"], condition["reason"]) for condition in current}
+    # a rollout may also end because no worker is wanted any more, or because nothing is applied beside a problem
+    is_given_up = now.get("WorkersAvailable", ("", ""))[1] == Reason.NO_WORKERS_WANTED
+    is_given_up = is_given_up or now.get("Stalled", ("", ""))[0] == "True"
     found: dict[str, Notice] = {}
     for condition in current:
         kind, status, reason = condition["type"], condition["status"], condition["reason"]

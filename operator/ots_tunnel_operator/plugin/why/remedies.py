@@ -135,7 +135,8 @@ def _wait(ott: Ott) -> list[Step]:
 
 
 def _possible_gap(ott: Ott) -> list[Step]:
-    text = "Go on without the changes that status.possibleGaps lists, and set it back to Stop once the workers run:"
+    reader = "its query runs" if ott.by_query else "the workers run"
+    text = f"Go on without the changes that status.possibleGaps lists, and set it back to Stop once {reader}:"
     member = "stream" if ott.leases else "tunnel"
     patch = f'{{"spec":{{"source":{{"{member}":{{"onPossibleGap":"Continue"}}}}}}}}'
     return [Step(text, (commands.merge(ott, patch),)), _start_over(ott, "Or s")]
