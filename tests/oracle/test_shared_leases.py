@@ -211,6 +211,7 @@ async def test_java_and_we_share_a_table_through_splits_and_hand_over_to_each_ot
         finds_thieves(scene)
         async with reading(scene, sink):
             await until(our_share, 120, "we have our share", pause=LOOK)
+            scene.emulator.clear_faults()
             for number in range(3, 8):
                 scene.emulator.split("demo", TABLE) if number % 2 else scene.emulator.merge("demo", TABLE)
                 await scene.put(KEYS, [number])
@@ -220,7 +221,13 @@ async def test_java_and_we_share_a_table_through_splits_and_hand_over_to_each_ot
             assert sink.written, "we have read a part"
         # We have stopped: the library reads all shards.
         await scene.put(KEYS, [8])
-        await until(lambda: together(java, sink) == {key: list(range(9)) for key in KEYS}, 120, "the library reads on")
+        try:
+            await until(
+                lambda: together(java, sink) == {key: list(range(9)) for key in KEYS}, 120, "the library reads on"
+            )
+        except AssertionError as error:
+            error.add_note(f"leases: {(await table.list(stream_id)).leases}, stopped: {java.of('stop')}")
+            raise
         ordered = [numbers == sorted(numbers) for numbers in java.written.values()]
         assert all(ordered)
         handed_over = len(sink.written)
