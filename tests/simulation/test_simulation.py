@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 #: A story takes seconds; on a machine that does other work as well, longer.
 pytestmark = pytest.mark.timeout(300)
 REGRESSIONS = sorted((Path(__file__).parent / "regressions").glob("*.json"))
-#: Files that one interpreter tells one after the other: half of the time of a short story is its imports.
+#: Files that one interpreter tells one after the other: each one begins with seconds of imports.
 TOGETHER = 3
 
 

@@ -88,3 +88,9 @@ def test_events_of_the_query_are_the_objects(kind: str, name: str) -> None:
     event = {"involvedObject": {"kind": kind, "name": name}}
 
     assert list(own_events(followed(), [event])) == [event]
+
+
+def test_a_possible_gap_is_accepted_until_the_query_runs() -> None:
+    text = steps_for(followed(), Reason.POSSIBLE_GAP)[0].text
+
+    assert text.endswith("set it back to Stop once its query runs:")

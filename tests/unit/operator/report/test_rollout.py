@@ -62,3 +62,14 @@ def test_an_invalid_edit_in_the_middle_of_a_rollout_does_not_complete_it() -> No
     )
 
     assert events(first, invalid) == ["InvalidSpec"]
+
+
+def test_a_rollout_is_not_complete_beside_a_problem_that_stalls_the_object() -> None:
+    first = reported(rolling({}, 1))
+    rest = [item for item in first["conditions"] if item["type"] not in ("Progressing", "Stalled")]
+    over = {"type": "Progressing", "status": "False", "reason": Reason.AS_EXPECTED, "message": ""}
+
+    for status, found in (("True", False), ("False", True)):
+        stalled = {"type": "Stalled", "status": status, "reason": Reason.SINK_REJECTED, "message": ""}
+        notified = [notice.reason for notice in notices(first["conditions"], [*rest, over, stalled])]
+        assert ("RolloutComplete" in notified) is found
