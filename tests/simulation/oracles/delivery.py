@@ -236,15 +236,24 @@ class Delivery:
         session = self._latest.get(page.channel)
         is_opened = (page.client, page.channel) in self._opened
         if session is not None and session.client == page.client:
-            # A client also reads the checkpoint to find out who has stored it, and then continues.
+            # A client also reads the checkpoint to find out who has stored it, and then continues, or asks again for
+            # the page whose answer was lost.
             if page.token == session.following and not (is_opened and page.token == self._durable.get(page.channel)):
                 return session
+            may_begin = is_opened and self._is_a_start(page)
+            if not may_begin and session.forget_page_at(page.token):
+                return session
             if not is_opened:
-                return session if session.forget_page_at(page.token) else None
+                return None
         if page.owner != page.client and not (is_opened and (session is None or page.owner != session.client)):
             return None
         self._opened.discard((page.client, page.channel))
         return self._begin(page)
+
+    def _is_a_start(self, page: Read) -> bool:
+        """Whether a page begins where a client begins that has read the checkpoint of the channel."""
+        given = self._given.get((page.client, page.channel))
+        return page.token in (given, self._durable.get(page.channel), self._moved.get(page.channel))
 
     def _begin(self, page: Read) -> _Session:
         session = _Session(self._sessions, page.who, page.client, page.channel, page.t, page.token)
