@@ -179,7 +179,7 @@ async def test_j04_every_permit_that_was_taken_is_given_back_once(moment: float)
         await scene.over()
         await scene.close()
 
-    async with asyncio.timeout(1), slots, slots:
+    async with asyncio.timeout(10), slots, slots:
         assert slots.locked()
     assert [scene.worker.budget.used_bytes for scene in scenes] == [0] * 4
 

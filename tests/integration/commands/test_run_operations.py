@@ -184,7 +184,7 @@ async def test_sigterm_drains_within_its_time_though_the_sink_hangs(scene: Emula
         left = await ended(process, path)
         took = time.monotonic() - began
 
-    assert took < 2 + 5, "the time of the drain, and of giving up the client"
+    assert took < 2 + 15, "the time of the drain, of giving up the client, and of the end of a process; not of the sink"
     # at its limit the drain gives up the write, and may still hand the channel back
     assert (left.code, bool(left.termination_message)) in ((0, False), (5, True)), left
     assert [line["action"] for line in left.lines if line.get("action") in ("draining", "stopped")] == [
@@ -207,17 +207,17 @@ async def test_a_second_sigterm_closes_at_once(scene: EmulatorScene, tmp_path: P
         left = await stopped(process, path, 143)
         took = time.monotonic() - began
 
-    assert took < 5
+    assert took < 20, "not the time of the drain"
     assert "second signal" in left.termination_message
     assert "closing_at_once" in {line.get("action") for line in left.lines}
 
 
 async def test_sigterm_ends_it_while_the_service_does_not_answer(scene: EmulatorScene, tmp_path: Path) -> None:
-    scene.emulator.faults.add(FaultRule("DescribeTunnel", latency=25))
+    scene.emulator.faults.add(FaultRule("DescribeTunnel", latency=50))
     path = document(scene, tmp_path)
     process = await start(path)
     await line_with(process, "started")
     began = time.monotonic()
     await stopped(process, path)
 
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20, "before the answer comes"

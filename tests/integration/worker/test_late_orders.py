@@ -87,5 +87,5 @@ async def test_an_end_waits_for_the_doubt_of_a_lost_client_no_longer_than_it_may
         worker.close()
     await asyncio.wait_for(running, 20)
 
-    assert time.monotonic() - began < 5  # D is 13 s
+    assert time.monotonic() - began < 10  # D is 13 s
     assert interceptor.times("shutdown") == []  # it would free the channels beside the write

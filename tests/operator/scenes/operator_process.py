@@ -11,7 +11,7 @@ from types import TracebackType
 
 from tests.support.programs.processes import inherited_environment, module
 
-#: Seconds that an operator may take to end.
+#: Seconds that an operator may take to end: what the chart promises.
 _STOP_SECONDS = 20.0
 
 

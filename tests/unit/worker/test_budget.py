@@ -45,12 +45,12 @@ async def test_a_larger_page_raises_what_later_reads_reserve() -> None:
 
 async def test_one_page_beyond_the_whole_budget_is_still_read() -> None:
     budget = ByteBudget(ONE // 2)
-    with await asyncio.wait_for(budget.reserve(), 1):
+    with await asyncio.wait_for(budget.reserve(), 10):
         second = asyncio.create_task(budget.reserve())
         await settle()
         assert not second.done()
 
-    await asyncio.wait_for(second, 1)
+    await asyncio.wait_for(second, 10)
 
 
 async def test_waiting_reads_are_served_in_order_and_a_cancelled_one_is_skipped() -> None:
@@ -110,7 +110,7 @@ async def test_a_read_that_hangs_lends_its_room_and_waits_for_it_again() -> None
             await settle()
             assert not regaining.done()
             assert budget.used_bytes == ONE
-        await asyncio.wait_for(regaining, 1)
+        await asyncio.wait_for(regaining, 10)
         assert budget.used_bytes == ONE
 
     assert budget.used_bytes == 0
@@ -120,5 +120,5 @@ async def test_a_read_that_does_not_hang_keeps_its_room() -> None:
     budget = ByteBudget(ONE)
 
     with await budget.reserve() as reservation:
-        await asyncio.wait_for(reservation.regain(), 1)
+        await asyncio.wait_for(reservation.regain(), 10)
         assert budget.used_bytes == ONE

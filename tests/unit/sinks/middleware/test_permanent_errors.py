@@ -169,7 +169,7 @@ async def test_both_confirmations_are_waited_for(order: tuple[int, int]) -> None
     await asyncio.sleep(0)
     assert not whole.done()
     parts[order[1]].set_result(None)
-    await asyncio.wait_for(whole, 1)
+    await asyncio.wait_for(whole, 10)
 
 
 async def test_the_first_failure_fails_the_whole() -> None:
@@ -177,5 +177,5 @@ async def test_the_first_failure_fails_the_whole() -> None:
     whole = all_confirmed(parts)
     parts[1].set_exception(SinkRejected("A", "first"))
     with pytest.raises(SinkRejected, match="first"):
-        await asyncio.wait_for(whole, 1)
+        await asyncio.wait_for(whole, 10)
     parts[0].set_exception(SinkRejected("B", "second"))
