@@ -3,7 +3,8 @@
     python -m tests.suite [--long] [--only STAGE ...]
 
 A stage is a command. The ones that need a Kubernetes API start it; where the machine does not allow the full
-cluster, the tests that need it are skipped with the reason, and the summary counts them.
+cluster, the tests that need it are skipped with the reason, and the summary counts them. What the cluster needs is
+installed beside the stages of one process, which leave a processor free; its output is shown at its end.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TextIO
 
 from tests.support.lacking import INSTALLED
 from tests.support.suite.bytecode import compiling_once
@@ -51,6 +54,10 @@ class Stage:
     may_lack: bool = False
     #: What the commands install, in their order: a test that then misses it fails (`tests.support.lacking`).
     installs: tuple[str, ...] = ()
+    #: Whether the stages that follow begin beside it, as long as they are light.
+    is_beside: bool = False
+    #: Whether it takes one processor, needs nothing that is installed beside it, and measures no time.
+    is_light: bool = False
 
 
 LINT = Stage(
@@ -65,6 +72,7 @@ LINT = Stage(
         (sys.executable, "-m", "ots_tunnel_operator.api.crd", "--check"),
         (sys.executable, "-m", "tests.docs.fill", "--check"),
     ),
+    is_light=True,
 )
 PACKAGES = ("java", "javac", "browser", "network")
 PROGRAMS = Stage(
@@ -84,6 +92,7 @@ CLUSTER = Stage(
     ),
     may_lack=True,
     installs=("containers", "kubernetes", "images"),
+    is_beside=True,
 )
 FAST = Stage(
     "fast",
@@ -103,6 +112,7 @@ REFERENCE = Stage(
     folders=("tests/unit/protocol", "tests/golden"),
     environment={"OTS_TUNNEL_CODEC": "python"},
     is_measured=True,
+    is_light=True,
 )
 COVERAGE = Stage("coverage", "lines and branches per package", ((sys.executable, "-m", "tests.coverage_gate"),))
 API = Stage(
@@ -149,6 +159,7 @@ SIMULATION = Stage(
         # of their own, so that the seeds of all other kinds stay those that are recorded
         (*_LEASES, "--seconds", "30", "--start", "1", "--seeds", "6"),
     ),
+    is_light=True,
 )
 LONG_SIMULATION = Stage(
     "simulation-long",
@@ -170,7 +181,7 @@ PYSPARK = Stage(
 )
 
 #: The cluster comes before the tests, because some of them use its programs.
-SHORT_RUN = (LINT, PROGRAMS, CLUSTER, FAST, REFERENCE, SIMULATION, API, SPARK, COVERAGE, E2E)
+SHORT_RUN = (PROGRAMS, CLUSTER, LINT, REFERENCE, SIMULATION, FAST, API, SPARK, COVERAGE, E2E)
 LONG_RUN = (PROGRAMS, CLUSTER, PYSPARK, LONG_SIMULATION, LONG, ALONE)
 
 
@@ -181,12 +192,47 @@ def main() -> int:
     # the tests install Go and Node by themselves, and the setup has compiled the codec where there is a compiler
     installed = {"go", "nodejs", *(["compiler"] if shutil.which("cc") else [])}
     adopt_orphans()
-    outcomes = []
-    for stage in stages:
-        outcomes.append(run(stage, installed))
-        outcomes[-1].left_over = end_orphans()
+    if FAST in stages:  # else what is measured is added to an earlier run
+        shutil.rmtree(MEASURED, ignore_errors=True)
+        for measured in (API, SPARK):
+            REPORTS.joinpath(f"{measured.name}.xml").unlink(missing_ok=True)
+    outcomes = run_all(stages, installed)
     print(summary(outcomes), flush=True)
     return int(any(outcome.status for outcome in outcomes))
+
+
+def run_all(stages: tuple[Stage, ...], installed: set[str]) -> list[Outcome]:
+    """Run stages: in their order, but for light ones beside an installation; `installed` is as for `run`."""
+    outcomes: list[Outcome] = []
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        beside: tuple[Path, Future[Outcome]] | None = None
+        for stage in stages:
+            if stage.is_beside:
+                log = REPORTS / f"{stage.name}.log"
+                print(f"\n=== {stage.name}: begins beside what follows; its output: {log}", flush=True)
+                beside = (log, thread.submit(_run_beside, stage, installed, log))
+                continue
+            if beside is not None and not stage.is_light:
+                outcomes.append(_shown(*beside))
+                beside = None
+            outcomes.append(run(stage, installed))
+            if beside is None:  # whatever is still there was left behind
+                outcomes[-1].left_over = end_orphans()
+        if beside is not None:
+            outcomes.append(_shown(*beside))
+    return outcomes
+
+
+def _run_beside(stage: Stage, installed: set[str], log: Path) -> Outcome:
+    with log.open("w") as output:
+        return run(stage, installed, output)
+
+
+def _shown(log: Path, beside: Future[Outcome]) -> Outcome:
+    """Wait for what ran beside others, and show its output in one piece."""
+    outcome = beside.result()
+    print(log.read_text(), end="", flush=True)
+    return outcome
 
 
 def _chosen() -> tuple[Stage, ...]:
@@ -202,24 +248,21 @@ def _chosen() -> tuple[Stage, ...]:
     return tuple(stage for stage in stages if not options.only or stage.name in options.only)
 
 
-def run(stage: Stage, installed: set[str]) -> Outcome:
+def run(stage: Stage, installed: set[str], output: TextIO | None = None) -> Outcome:
     """Run one stage.
 
     Args:
         installed: programs that are there; what the stage installs is added.
+        output: where its output goes; None: to this process's.
     """
-    print(f"\n=== {stage.name}: {stage.what}", flush=True)
+    print(f"\n=== {stage.name}: {stage.what}", file=output, flush=True)
     begin, pressure = time.monotonic(), read_pressure()
     report = REPORTS / f"{stage.name}.xml"
     report.unlink(missing_ok=True)
-    if stage is FAST:  # the first that is measured
-        shutil.rmtree(MEASURED, ignore_errors=True)
-        for later in (API, SPARK):
-            REPORTS.joinpath(f"{later.name}.xml").unlink(missing_ok=True)
     commands = stage.commands or (_pytest(stage, report),)
     outcome = Outcome(stage.name)
     for place, command in enumerate(commands):
-        if _execute(command, stage, outcome, installed) == 0:
+        if _execute(command, stage, outcome, installed, output) == 0:
             installed.update(stage.installs[place : place + 1])
     outcome.seconds = time.monotonic() - begin
     outcome.pressure = read_pressure().since(pressure, outcome.seconds)
@@ -228,9 +271,13 @@ def run(stage: Stage, installed: set[str]) -> Outcome:
     return outcome
 
 
-def _execute(command: tuple[str, ...], stage: Stage, outcome: Outcome, installed: set[str]) -> int:
+def _execute(
+    command: tuple[str, ...], stage: Stage, outcome: Outcome, installed: set[str], output: TextIO | None
+) -> int:
     environment = {**_environment(stage), INSTALLED: " ".join(sorted(installed))}
-    status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    status = subprocess.run(
+        command, cwd=ROOT, env=environment, check=False, stdout=output, stderr=output and subprocess.STDOUT
+    ).returncode
     if status == 2 and stage.may_lack:
         outcome.counts["skipped"] += 1
         outcome.skipped[f"{' '.join(command)} cannot run here, as it says above"] += 1

@@ -33,3 +33,31 @@ def test_what_a_stage_starts_compiles_its_modules_once(monkeypatch: pytest.Monke
     keeps = "import sys; sys.exit(sys.dont_write_bytecode or sys.pycache_prefix is None)"
 
     assert suite.run(suite.Stage("keeps", "compiled modules", ((sys.executable, "-c", keeps),)), set()).status == 0
+
+
+def test_light_stages_run_beside_an_installation_and_the_others_behind_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(suite, "REPORTS", tmp_path)
+    monkeypatch.setattr(suite, "ROOT", tmp_path)
+    monkeypatch.setattr(suite, "end_orphans", list)  # it would end the children of this process
+
+    def stage(name: str, body: str, *, is_beside: bool = False, is_light: bool = False) -> suite.Stage:
+        code = f"import pathlib, time; has = lambda n: pathlib.Path(n).exists(); {body}; print('ran {name}')"
+        return suite.Stage(name, name, ((sys.executable, "-c", code),), is_beside=is_beside, is_light=is_light)
+
+    # each waits for what the other one does: one behind the other they would never end
+    meets = "pathlib.Path({0!r}).touch()\nwhile not has({1!r}): time.sleep(0.02)"
+    stages = (
+        stage("install", meets.format("a", "b") + "\npathlib.Path('done').touch()", is_beside=True),
+        stage("light", meets.format("b", "a"), is_light=True),
+        stage("heavy", "assert has('done')"),
+    )
+    outcomes = suite.run_all(stages, set())
+
+    assert [(outcome.stage, outcome.status) for outcome in outcomes] == [("light", 0), ("install", 0), ("heavy", 0)]
+    assert [line for line in capfd.readouterr().out.splitlines() if line.startswith("ran")] == [
+        "ran light",
+        "ran install",
+        "ran heavy",
+    ]
