@@ -15,7 +15,7 @@ from tests.support.waiting import wait_until
 pytestmark = [pytest.mark.api, pytest.mark.timeout(300), pytest.mark.lasts(10)]
 
 #: Longest time of one step of the operator in seconds.
-PATIENCE = 60.0
+PATIENCE = 120.0
 OBJECTS = "/apis/ots-tunnel.dev/v1alpha1/namespaces/{}/tablestoretunnels"
 
 

@@ -25,7 +25,7 @@ from tests.support.waiting import wait_until
 pytestmark = [pytest.mark.api, pytest.mark.timeout(400)]
 
 #: Longest time of one step of the operator in seconds.
-PATIENCE = 60.0
+PATIENCE = 120.0
 NAMESPACE = "process"
 #: Seconds for which an idle object is watched: many polls.
 SILENCE = 6.0

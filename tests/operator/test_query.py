@@ -23,7 +23,7 @@ from tests.operator.scenes.pass_scene import FINALIZER, SETTINGS, PassScene
 from tests.support.kube.api_server import ApiServer
 from tests.support.operator.query_worlds import BY_QUERY
 
-pytestmark = [pytest.mark.api, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.api, pytest.mark.timeout(500)]
 
 NAME = "flights-copy"
 QUERY = f"{NAME}-stream"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import base64
 import socket
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -26,21 +25,41 @@ NAMESPACE = "stop"
 OBJECTS = 10
 
 
-@contextmanager
-def swallowing_endpoint() -> Iterator[str]:
-    """Serve an endpoint that neither accepts nor refuses connections, because its queue is full."""
-    with ExitStack() as stack:
-        server = stack.enter_context(socket.socket())
-        server.bind(("127.0.0.1", 0))
-        server.listen(0)
-        for _ in range(3):
-            client = stack.enter_context(socket.socket())
-            client.setblocking(False)
-            client.connect_ex(server.getsockname())
-        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+class Trickling:
+    """An endpoint that goes on answering, a byte at a time: no time limit for the next byte ends such a call.
+
+    `calls` is the number of calls that it has begun to answer.
+    """
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self._over = threading.Event()
+        self._server = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.url = f"http://127.0.0.1:{self._server.getsockname()[1]}"
+
+    def __enter__(self) -> Trickling:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._server.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # it is closed
+            while True:
+                threading.Thread(target=self._answer, args=(self._server.accept()[0],), daemon=True).start()
+
+    def _answer(self, client: socket.socket) -> None:
+        with client, suppress(OSError):  # the client has left
+            client.recv(65536)
+            self.calls += 1
+            client.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+            while not self._over.wait(1.0):
+                client.sendall(b"x")
 
 
-def test_an_endpoint_that_never_answers_does_not_delay_the_exit(api_server: ApiServer, tmp_path: Path) -> None:
+def test_an_endpoint_whose_answers_never_end_does_not_delay_the_exit(api_server: ApiServer, tmp_path: Path) -> None:
     api = KubeApi(api_server.kubeconfig)
     api.create_namespace(NAMESPACE)
     data = {key: base64.b64encode(b"x").decode() for key in ("accessKeyId", "accessKeySecret")}
@@ -48,24 +67,19 @@ def test_an_endpoint_that_never_answers_does_not_delay_the_exit(api_server: ApiS
     api.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
     flags = ("--lease-namespace", NAMESPACE)
     with (
-        swallowing_endpoint() as endpoint,
+        Trickling() as endpoint,
         OperatorProcess(api_server.kubeconfig, NAMESPACE, tmp_path / "log", *flags) as operator,
     ):
         for number in range(OBJECTS):
             name = f"object-{number}"
-            endpoints = {"source__endpoint": endpoint, "sink__tablestore__endpoint": endpoint}
+            endpoints = {"source__endpoint": endpoint.url, "sink__tablestore__endpoint": endpoint.url}
             document = tunnel_object(name, **endpoints, source__tunnel__name=name)
             document["metadata"]["namespace"] = NAMESPACE
             api.create(document)
         operator.start()
+        wait_until(lambda: endpoint.calls >= 2, STARTING, "calls have begun", explain=operator.last_output)
 
-        def all_begun() -> bool:
-            return all(item["metadata"].get("finalizers") for item in api.list("TablestoreTunnel", NAMESPACE))
-
-        wait_until(all_begun, STARTING, "every loop has begun", explain=operator.last_output)
-        time.sleep(1.0)  # then every loop waits in a call, which takes much longer than a second
-
-        # waiting for the calls would take two rounds of SOCKET_TIMEOUT, because there are fewer threads than objects
+        # a process that waited for its threads would not end
         code = operator.stop()
 
         assert code == 0, operator.last_output()
