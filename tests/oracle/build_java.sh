@@ -51,10 +51,14 @@ if [[ ! -d $TARGET ]]; then
   mkdir "$TARGET.new"
   "$javac" -encoding UTF-8 -Xlint:unchecked,deprecation -cp "$JARS/*" -d "$TARGET.new/classes" "${SOURCES[@]}" >"$LOG" 2>&1 ||
     { grep -m 5 -A 3 -E 'error|warning' "$LOG" >&2 || true; say "the program does not compile: $LOG"; exit 2; }
+  # the library's own configuration writes into a folder "logs" of the working directory
+  cat >"$TARGET.new/log4j2.xml" <<END
+<Configuration status="error"><Loggers><Root level="off"/></Loggers></Configuration>
+END
   cat >"$TARGET.new/$NAME" <<END
 #!/bin/sh
 exec '$JAVA_HOME/bin/java' \${JAVA_OPTIONS--XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmx256m} \\
-  -cp '$TARGET/classes:$JARS/*' $MAIN "\$@"
+  -Dlog4j.configurationFile='$TARGET/log4j2.xml' -cp '$TARGET/classes:$JARS/*' $MAIN "\$@"
 END
   chmod +x "$TARGET.new/$NAME"
   mv "$TARGET.new" "$TARGET"
