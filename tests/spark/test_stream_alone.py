@@ -469,6 +469,28 @@ def test_a_query_that_was_idle_for_longer_than_the_retention_misses_nothing(
     assert flights(engine.until_rows(2)) == [9000, 9001]
 
 
+def test_short_runs_on_a_table_that_is_idle_for_longer_than_the_retention_miss_nothing(
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine]
+) -> None:
+    """Each run reads to the end and ends, long before a batch without records is due in its own time."""
+    tunnels.create()
+    emulator.call("change_settings", idle_advance=False, after_retention="Oldest", date_skew=None)
+    write(instance, 9000)
+    engine = engine_of(instance, engines)
+    engine.until_rows(1)
+    for _ in range(5):
+        emulator.call("advance_clock", 40 * 3600.0)  # the retention is a week
+        engine.restart(reader_of(instance))
+        engine.reader.prepareForTriggerAvailableNow()
+        while engine.turn():
+            pass
+
+    engine.restart(reader_of(instance))
+    write(instance, 9001)
+
+    assert flights(engine.until_rows(2)) == [9000, 9001]
+
+
 def untils(engine: Engine) -> list[int]:
     """Until when each channel was read, as the last offset tells."""
     return [found.position.until or 0 for found in offset_from_json(json.loads(engine.offsets[-1])).channels.values()]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ from ots_tunnel.spark.stream.cut import Cut
 from ots_tunnel.spark.stream.ledger import Ledger
 from ots_tunnel.spark.stream.offset_json import offset_from_json, offset_to_json
 from ots_tunnel.spark.stream.offsets import ChannelOffset, Offset
-from tests.support.records import numbered_record, record
+from tests.support.records import COMMITTED_US, numbered_record, record
 
 C = ChannelId("c")
 EMPTY = Offset(TunnelId("tunnel"), "query")
@@ -247,30 +248,103 @@ def test_an_idle_channel_makes_a_batch_only_when_its_token_is_old() -> None:
     assert not world.logged[-1].spans
 
 
-def test_an_idle_channel_whose_token_stands_still_tells_until_when_it_was_read() -> None:
-    read: list[float | None] = [None]
-    now = [0.0]
-    ledger = Ledger(EMPTY, lambda: now[0], read_until=lambda _: read[-1])
-    ledger.begin(C, BEGIN)
-    offsets = [EMPTY]
+class Idle:
+    """A ledger of channels whose tokens stand still, and until when they were read."""
 
-    def idle(seconds: float, until: float | None) -> int | None:
-        """Another read of the log's end; the time in the offset."""
-        now[0] += seconds
-        read.append(until)
-        ledger.take(C, GivenPage(len(read), BEGIN, BEGIN, (), lambda: None))
-        offsets.append(ledger.next_batch(offsets[-1], LARGE))
-        found = offsets[-1].channels.get(C)
+    def __init__(self, *names: str, start: Offset = EMPTY, ends: bool = False) -> None:
+        self.now, self.read = 0.0, dict[ChannelId, float | None]()
+        self.ledger = Ledger(start, lambda: self.now, read_until=lambda name: self.read.get(name), ends=ends)
+        self.offsets = [start]
+        self.pages = 0
+        for name in names:
+            self.ledger.begin(ChannelId(name), BEGIN)
+
+    def look(self, name: ChannelId, until: float | None, records: Sequence[Record] = ()) -> None:
+        """A page, at whose end the channel was read until then."""
+        self.read[name] = until
+        self.pages += 1
+        self.ledger.take(name, GivenPage(self.pages, BEGIN, BEGIN, records, lambda: None))
+
+    def plan(self) -> Offset:
+        self.offsets.append(self.ledger.next_batch(self.offsets[-1], LARGE))
+        return self.offsets[-1]
+
+    def until(self, name: ChannelId = C) -> int | None:
+        """The time in the next offset."""
+        found = self.plan().channels.get(name)
         return None if found is None else found.position.until
 
-    assert idle(REFRESH_SECONDS - 1, 900.0) is None
-    assert idle(1, None) is None  # the position is the token at which the channel was opened
-    assert idle(1, 1000.9) == 1000
-    assert idle(REFRESH_SECONDS - 1, 1600.0) == 1000  # not yet
-    assert idle(1, 1601.5) == 1601
-    assert idle(REFRESH_SECONDS, 1601.9) == 1601  # no news
-    assert idle(1, None) == 1601
-    assert [len({json.dumps(offset_to_json(found)) for found in offsets}), offsets[-1].spans] == [3, {}]
+    @property
+    def batches(self) -> int:
+        """How many batches Spark has seen."""
+        texts = [json.dumps(offset_to_json(offset)) for offset in self.offsets]
+        return sum(text != before for before, text in pairwise(texts))
+
+
+def test_an_idle_channel_whose_token_stands_still_tells_until_when_it_was_read() -> None:
+    idle = Idle(C)
+
+    def until(seconds: float, read: float | None) -> int | None:
+        idle.now += seconds
+        idle.look(C, read)
+        return idle.until()
+
+    assert until(REFRESH_SECONDS - 1, 900.0) is None
+    assert until(1, None) is None  # the position is the token at which the channel was opened
+    assert until(1, 1000.9) == 1000
+    assert until(REFRESH_SECONDS - 1, 1599.0) == 1000  # not yet
+    assert until(1, 1601.5) == 1601
+    assert until(REFRESH_SECONDS, 1601.9) == 1601  # no news
+    assert until(1, None) == 1601
+    assert [idle.batches, idle.offsets[-1].spans] == [2, {}]
+
+
+def test_a_run_that_is_shorter_than_the_time_between_two_such_batches_makes_one() -> None:
+    written = COMMITTED_US / 1e6
+    first = Idle(C)
+    first.look(C, written, [numbered_record("a", 1)])
+    first.plan()
+    first.look(C, written + 1)
+    assert first.until() is None  # the record tells the time
+
+    second = Idle(C, start=first.offsets[-1])
+    second.look(C, written + REFRESH_SECONDS - 1)
+    assert second.until() is None
+    second.look(C, written + REFRESH_SECONDS)
+    assert second.until() == int(written + REFRESH_SECONDS)
+
+    third = Idle(C, start=second.offsets[-1])
+    third.look(C, written + 2 * REFRESH_SECONDS - 1)
+    assert third.until() == int(written + REFRESH_SECONDS)
+    third.look(C, written + 2 * REFRESH_SECONDS)
+    assert third.until() == int(written + 2 * REFRESH_SECONDS)
+
+
+def test_a_run_that_ends_tells_of_a_channel_that_never_had_a_record() -> None:
+    run = Idle(C, ends=True)
+
+    run.look(C, 1000.0)
+
+    assert run.until() == 1000
+
+
+def test_idle_channels_share_their_batches() -> None:
+    names = [ChannelId(f"c{number}") for number in range(20)]
+    idle = Idle(*names)
+    for number, name in enumerate(names):  # a table that comes to rest
+        idle.now = number * REFRESH_SECONDS / len(names)
+        idle.look(name, idle.now)
+        idle.plan()
+    calm = idle.batches
+
+    for _ in range(12 * 20):
+        idle.now += REFRESH_SECONDS / 20
+        for name in names:
+            idle.look(name, idle.now)
+        idle.plan()
+
+    assert idle.batches - calm <= 12 + 2
+    assert all(idle.now - idle.until(name) <= REFRESH_SECONDS for name in names)  # type: ignore[operator]
 
 
 def test_a_checkpoint_of_another_client_is_refused() -> None:

@@ -7,18 +7,20 @@ that has its records.
 A page without records moves no offset: an idle table makes no batches. The token of an idle channel gets old with that,
 and the service does not keep the log forever. So every `REFRESH_SECONDS` a page without records goes into a batch. The
 batch tells until when the channel was read as well: where the service leaves the token of an idle channel as it is, no
-token and no consume point would prove to the next process, after the stream's retention, that nothing is missing.
+token and no consume point would prove to the next process, after the stream's retention, that nothing is missing. The
+age of a position is that of the time it tells, by the service's clock: the runs of a query may be shorter than
+`REFRESH_SECONDS` and far apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import floor
+from math import floor, inf
 from typing import Final
 
 from ots_tunnel.errors import SinkRejected
-from ots_tunnel.model import FINISHED, ChannelId, Token
+from ots_tunnel.model import FINISHED, ChannelId, SequenceInfo, Token
 from ots_tunnel.protocol.page import total_size
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.spark.stream.batch_plan import WaitingPage
@@ -60,9 +62,10 @@ class ChannelPages:
     Args:
         position: where the query stands; None for a channel that it does not know yet.
         now: monotonic seconds.
+        ends: whether the query ends once it has caught up: a position that tells no time is old at once.
     """
 
-    def __init__(self, channel_id: ChannelId, position: Position | None, now: float) -> None:
+    def __init__(self, channel_id: ChannelId, position: Position | None, now: float, *, ends: bool = False) -> None:
         self._channel_id = channel_id
         self._position = position
         self._read: Mark | None = None
@@ -73,6 +76,7 @@ class ChannelPages:
         self._tokens: dict[Token, int] = {} if position is None else {position.token: 0}
         self._idle: Token | None = None
         self._moved = now
+        self._ends = ends
         self._last_page: int | None = None
         #: Whether the service has stored the end of the channel: it never comes again.
         self.is_over = False
@@ -125,7 +129,7 @@ class ChannelPages:
         # a page that came again as a whole; the end of a channel counts like a record
         again = not records and (self._has_ended if ends else bool(page.records))
         if not records and not again and not ends:
-            if not self._waits:
+            if not self.has_waiting:
                 self._idle = page.following
             page.confirm()
             return False
@@ -149,20 +153,30 @@ class ChannelPages:
         self._pages = [page for page in orphans if page.facts.rows or page.facts.following == FINISHED]
         self._last_page, self._idle = None, None
 
-    def waiting(self, now: float, arrival: int, until: float | None = None) -> list[WaitingPage]:
+    def is_due(self, now: float, until: float | None, share: float = 1.0) -> bool:
+        """Whether the position is old, and a page without records would make it newer.
+
+        Args:
+            until: Unix seconds until which the channel was read to its end; None is unknown.
+            share: of `REFRESH_SECONDS`, the age from which on it is old.
+        """
+        if self._idle is None or self._pages:
+            return False
+        # the same token and time would make the same offset, which Spark takes for no batch
+        if self._idle in self._at and not self._is_news(_whole(until)):
+            return False
+        return max(now - self._moved, self._seconds_behind(until)) >= share * REFRESH_SECONDS
+
+    def waiting(self, now: float, arrival: int, until: float | None = None, share: float = 1.0) -> list[WaitingPage]:
         """The pages that no batch has; one without records if the position is old.
 
         Args:
             arrival: number of such a page.
-            until: Unix seconds until which the channel was read to its end; None is unknown.
+            until, share: as for `is_due`.
         """
-        is_old = self._idle is not None and now - self._moved >= REFRESH_SECONDS
-        if self._idle is not None and is_old and not self._pages:
-            read = None if until is None else floor(until)
-            # the same token and time would make the same offset, which Spark takes for no batch
-            if self._idle not in self._at or self._is_news(read):
-                facts = WaitingPage(arrival, self._idle, self._idle, 0, 0, None, read)
-                self._pages.append(_HeldPage(facts, (), _nothing))
+        if self._idle is not None and self.is_due(now, until, share):
+            facts = WaitingPage(arrival, self._idle, self._idle, 0, 0, None, _whole(until))
+            self._pages.append(_HeldPage(facts, (), _nothing))
         return [page.facts for page in self._pages if page.state is PageState.WAITING]
 
     def planned(self, count: int, position: Position, now: float) -> None:
@@ -205,13 +219,25 @@ class ChannelPages:
         known = None if self._position is None else self._position.until
         return until is not None and (known is None or until > known)
 
+    def _seconds_behind(self, until: float | None) -> float:
+        """How far the time that the position tells is behind `until`."""
+        if until is None or self._position is None:
+            return 0.0
+        if self._position.until is not None:
+            return until - self._position.until
+        last = self._position.last
+        if isinstance(last, SequenceInfo):
+            return until - last.timestamp_us / 1e6
+        return inf if self._ends else 0.0
+
     @property
     def _has_ended(self) -> bool:
         """Whether a batch has the end of the channel."""
         return FINISHED in self._at
 
     @property
-    def _waits(self) -> bool:
+    def has_waiting(self) -> bool:
+        """Whether there is a page that no batch has."""
         return any(page.state is PageState.WAITING for page in self._pages)
 
     def _new(self, records: Sequence[Record]) -> Sequence[Record]:
@@ -229,6 +255,10 @@ class ChannelPages:
                 "OutOfOrder", f"channel {self._channel_id}: found a record that is not behind the one before it"
             )
         return records
+
+
+def _whole(until: float | None) -> int | None:
+    return None if until is None else floor(until)
 
 
 def _nothing() -> None:

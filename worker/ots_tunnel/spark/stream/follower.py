@@ -100,14 +100,17 @@ class Follower:
         """
         check_tunnel(offset, self.open().tunnel.tunnel_id, self._options.tunnel)
 
-    def follow(self, start: Offset) -> None:
+    def follow(self, start: Offset, *, ends: bool = False) -> None:
         """Start the worker behind an offset that Spark has committed.
+
+        Args:
+            ends: whether the query ends once it has caught up.
 
         Raises:
             ConfigError: see `tunnel_calls`. ServiceError, TransportError: the service refuses, or does not answer.
         """
         self.check(start)
-        self._call(self._follow(start))
+        self._call(self._follow(start, ends))
 
     def next_batch(self, start: Offset, limit_bytes: int) -> Offset:
         """See `Ledger.next_batch`.
@@ -181,14 +184,14 @@ class Follower:
     async def _describe(self) -> TunnelDescription:
         return await describe(await self._connected(), self._options.place.table, self._options.tunnel)
 
-    async def _follow(self, start: Offset) -> None:
+    async def _follow(self, start: Offset, ends: bool) -> None:
         client, tunnel = await self._connected(), await self._describe()
         check_tunnel(start, tunnel.tunnel.tunnel_id, self._options.tunnel)
         tag, own = self._options.tag_of(start.query_id), own_tag(start.query_id)
         check_clients(tunnel, own)
         await release(client, tunnel, own)
         stored_ends = await align(client, tunnel, start)
-        ledger = Ledger(start, time.monotonic, stored_ends, read_until=self._read_until)
+        ledger = Ledger(start, time.monotonic, stored_ends, read_until=self._read_until, ends=ends)
         self._hand_over = HandOver(ledger, HELD_BATCHES * self._options.batch_bytes)
         settings = self._settings(tunnel.tunnel.tunnel_id, tag)
         positions = {channel_id: found.position for channel_id, found in start.channels.items()}
@@ -228,8 +231,8 @@ class Follower:
             await asyncio.sleep(WATCH_SECONDS)
             try:
                 described = await self._describe()
+                check_clients(described, own)  # a channel that another client has ended was not read by this query
                 self._find_read_by_all(described)
-                check_clients(described, own)
             except (ConfigError, TunnelExpired) as error:
                 # which other calls of an expired tunnel are refused is not documented
                 self._error = self._error or error

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
+from typing import Final
 
 from ots_tunnel.errors import InvalidTransition
 from ots_tunnel.model import ChannelId, Token
@@ -26,6 +27,9 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.spark.stream.batch_plan import WaitingPage, plan_batch
 from ots_tunnel.spark.stream.channel_pages import ChannelPages, GivenPage
 from ots_tunnel.spark.stream.offsets import Offset
+
+#: Share of the time after which an idle channel needs a batch; from it on, a batch that is made anyway has it as well.
+SOON: Final = 0.5
 
 
 class Ledger:
@@ -36,6 +40,7 @@ class Ledger:
         clock: monotonic seconds.
         stored_ends: finished channels of which the service has stored the end.
         read_until: Unix seconds until which a channel was read to its end and confirmed; None is unknown.
+        ends: see `ChannelPages`.
     """
 
     def __init__(
@@ -45,6 +50,7 @@ class Ledger:
         stored_ends: frozenset[ChannelId] = frozenset(),
         *,
         read_until: Callable[[ChannelId], float | None] = lambda _: None,
+        ends: bool = False,
     ) -> None:
         self._committed = committed
         self._under_way: Offset | None = None
@@ -52,8 +58,9 @@ class Ledger:
         self._arrivals = count(1)
         self._stored_ends = set(stored_ends)
         self._read_until = read_until
+        self._ends = ends
         self._channels = {
-            channel_id: ChannelPages(channel_id, found.position, clock())
+            channel_id: ChannelPages(channel_id, found.position, clock(), ends=ends)
             for channel_id, found in committed.channels.items()
         }
 
@@ -72,7 +79,7 @@ class Ledger:
             SinkRejected: the checkpoint is not one of this query.
         """
         if channel_id not in self._channels:
-            self._channels[channel_id] = ChannelPages(channel_id, None, self._clock())
+            self._channels[channel_id] = ChannelPages(channel_id, None, self._clock(), ends=self._ends)
         self._channels[channel_id].begin(start)
 
     def take(self, channel_id: ChannelId, page: GivenPage) -> bool:
@@ -142,7 +149,11 @@ class Ledger:
         return {channel_id: self._channels[channel_id].in_batch() for channel_id in end.spans}
 
     def _waiting(self, now: float) -> dict[ChannelId, list[WaitingPage]]:
+        read = {channel_id: self._read_until(channel_id) for channel_id in self._channels}
+        # a batch that is made anyway takes along what is due soon: each idle channel would make batches of its own
+        is_made = any(pages.has_waiting or pages.is_due(now, read[name]) for name, pages in self._channels.items())
+        share = SOON if is_made else 1.0
         return {
-            channel_id: pages.waiting(now, next(self._arrivals), self._read_until(channel_id))
+            channel_id: pages.waiting(now, next(self._arrivals), read[channel_id], share)
             for channel_id, pages in self._channels.items()
         }

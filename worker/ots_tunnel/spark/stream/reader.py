@@ -92,7 +92,7 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             begin = offset_from_json(start)
             follower = self._following()
             if not follower.is_following:
-                follower.follow(begin)
+                follower.follow(begin, ends=self._until is not None)
             end = self._next_batch(follower, begin)
             return start if end == begin else offset_to_json(end)
         except TunnelError as error:
@@ -146,7 +146,8 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
                 raise TunnelError(f"tunnel {self._options.tunnel!r}: no channel moved for {PATIENCE_SECONDS:.0f} s")
             follower.wait(LOOK_SECONDS)
             end = follower.next_batch(begin, limit)
-        return end
+        # the page that says so may have come after the last batch was planned, and an idle channel's time is logged
+        return follower.next_batch(begin, limit) if end == begin else end
 
     def _end_with_sigterm(self) -> None:
         """Hand the channels back at SIGTERM, in the planner alone: elsewhere the signal belongs to the program."""
