@@ -18,6 +18,8 @@ from tests.support.sinks.sinks import check_order
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(200)]
+#: Heartbeat timeout where each record is to come once: beside other tests a process may stand still for a second.
+PATIENT = 10
 
 
 @pytest.fixture
@@ -57,7 +59,7 @@ async def test_functions_run_in_a_thread_of_their_channel(scene: EmulatorScene) 
     log = CallLog()
     sink = ProcessorSink(SimpleProcessorFactory(log.take, initialize=log.opened, shutdown=log.closed))
 
-    async with scene.running(scene.worker(sink)):
+    async with scene.running(scene.worker(sink, timeout=PATIENT)):
         await until(lambda: len(log.rows) >= 200, what="base")
         await scene.put(KEYS, [2, 3])
         await until(lambda: len(log.rows) >= 600, what="stream")
@@ -103,7 +105,9 @@ async def test_a_function_that_blocks_holds_up_neither_heartbeat_nor_other_chann
         log.take(context, records)
 
     try:
-        async with scene.running(worker := scene.worker(ProcessorSink(SimpleProcessorFactory(process)))):
+        async with scene.running(
+            worker := scene.worker(ProcessorSink(SimpleProcessorFactory(process)), timeout=PATIENT)
+        ):
             await until(lambda: len(log.rows) >= 100, what="the other channel")
             beat = worker.status.last_heartbeat
             await until(lambda: worker.status.last_heartbeat != beat, what="a heartbeat")
@@ -127,7 +131,7 @@ async def test_records_of_a_failed_callback_come_again_from_the_checkpoint(scene
         log.take(context, records)
 
     sink = ProcessorSink(SimpleProcessorFactory(process, initialize=log.opened, shutdown=log.closed))
-    async with scene.running(worker := scene.worker(sink)):
+    async with scene.running(worker := scene.worker(sink, timeout=PATIENT)):
         await until(lambda: len(set(log.rows)) >= 200, what="everything in spite of the error")
 
     assert sorted(set(log.rows)) == sorted(scene.everything())
@@ -144,7 +148,7 @@ async def test_a_processor_that_fails_is_named_in_the_channel_list(scene: Emulat
     def process(context: ChannelContext, records: Sequence[Record]) -> None:
         raise KeyError("price")
 
-    async with scene.running(worker := scene.worker(ProcessorSink(SimpleProcessorFactory(process)))):
+    async with scene.running(worker := scene.worker(ProcessorSink(SimpleProcessorFactory(process)), timeout=PATIENT)):
         await until(lambda: any(view.progress.error for view in worker.status.channels.values()))
         error = next(view.progress.error for view in worker.status.channels.values())
 
@@ -163,7 +167,7 @@ async def test_nothing_is_checkpointed_before_the_user_confirms(scene: EmulatorS
         confirms.append(confirm)
 
     sink = ManualProcessorSink(SimpleProcessorFactory(process, manual_checkpoints=True))
-    async with scene.running(worker := scene.worker(sink)):
+    async with scene.running(worker := scene.worker(sink, timeout=PATIENT)):
         await until(lambda: len(confirms) == 4, what="all pages handed over")
         confirms[1]()
         (view,) = worker.status.channels.values()

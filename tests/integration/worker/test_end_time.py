@@ -34,7 +34,7 @@ async def test_later_changes_are_neither_written_nor_checkpointed(scene: Emulato
     await asyncio.sleep(0.01)
     await scene.put(KEYS, [4, 5])
     sink = RecordingSink()
-    worker = scene.worker(sink, end_us=end_us, exit_when_complete=True)
+    worker = scene.worker(sink, end_us=end_us, exit_when_complete=True, timeout=10)
 
     await asyncio.wait_for(worker.run(), 20)
 
@@ -44,7 +44,7 @@ async def test_later_changes_are_neither_written_nor_checkpointed(scene: Emulato
     assert scene.owners() == []
     # The rest is still there for a worker without an end time.
     second = RecordingSink()
-    async with scene.running(scene.worker(second)):
+    async with scene.running(scene.worker(second, timeout=10)):
         await until(lambda: {number for _, number in second.written} >= {4, 5} and len(second.written) >= 200)
     assert {row for row in second.written if row[1] > 3} == {(key, number) for key in KEYS for number in (4, 5)}
 
@@ -55,7 +55,7 @@ async def test_a_silent_stream_ends_by_the_services_clock(scene: EmulatorScene) 
     await scene.create_tunnel(TunnelType.Stream)
     await scene.put(KEYS)
     sink = RecordingSink()
-    worker = scene.worker(sink, end_us=now_us() + 500_000, exit_when_complete=True)
+    worker = scene.worker(sink, end_us=now_us() + 500_000, exit_when_complete=True, timeout=10)
 
     await asyncio.wait_for(worker.run(), 20)
 
@@ -72,7 +72,7 @@ async def test_children_of_a_channel_that_stopped_are_not_waited_for(scene: Emul
     scene.emulator.split("demo", TABLE)
     await scene.put(KEYS, [3])
     sink = RecordingSink()
-    worker = scene.worker(sink, end_us=end_us, exit_when_complete=True)
+    worker = scene.worker(sink, end_us=end_us, exit_when_complete=True, timeout=10)
 
     await asyncio.wait_for(worker.run(), 20)
 
@@ -88,8 +88,8 @@ async def test_a_resume_reads_the_boundary_page_again(scene: EmulatorScene) -> N
     await scene.put(KEYS, [2])
     first, second = RecordingSink(), RecordingSink()
 
-    await asyncio.wait_for(scene.worker(first, end_us=end_us, exit_when_complete=True).run(), 20)
-    await asyncio.wait_for(scene.worker(second, end_us=end_us, exit_when_complete=True).run(), 20)
+    await asyncio.wait_for(scene.worker(first, end_us=end_us, exit_when_complete=True, timeout=10).run(), 20)
+    await asyncio.wait_for(scene.worker(second, end_us=end_us, exit_when_complete=True, timeout=10).run(), 20)
 
     assert sorted(first.written) == [(key, 1) for key in KEYS]
     assert second.written == first.written[90:]
@@ -102,7 +102,7 @@ async def test_workers_that_are_done_do_not_wait_for_each_other(scene: EmulatorS
     await scene.put(KEYS, [1, 2])
     end_us = now_us() + 1_000_000
     sinks = [RecordingSink() for _ in range(3)]
-    workers = [scene.worker(sink, end_us=end_us, exit_when_complete=True) for sink in sinks]
+    workers = [scene.worker(sink, end_us=end_us, exit_when_complete=True, timeout=10) for sink in sinks]
 
     await asyncio.wait_for(asyncio.gather(*(worker.run() for worker in workers)), 30)
 

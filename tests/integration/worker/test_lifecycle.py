@@ -16,6 +16,8 @@ from tests.support.sinks.sinks import RecordingSink, check_order
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(200)]
+#: Heartbeat timeout where each record is to come once: beside other tests a process may stand still for a second.
+PATIENT = 10
 
 
 @pytest.fixture
@@ -29,7 +31,7 @@ async def test_base_then_stream_is_complete_ordered_and_without_repeats(scene: E
     await scene.create_tunnel()
     sink = RecordingSink()
 
-    async with scene.running(worker := scene.worker(sink)):
+    async with scene.running(worker := scene.worker(sink, timeout=PATIENT)):
         await until(lambda: len(sink.written) >= 200, what="base")
         await scene.put(KEYS[:50], range(2, 12))
         await until(lambda: len(sink.written) >= 700, what="stream")
@@ -50,7 +52,7 @@ async def test_children_of_a_split_come_after_their_parent(scene: EmulatorScene)
     await scene.create_tunnel(TunnelType.Stream)
     sink = RecordingSink()
 
-    async with scene.running(scene.worker(sink)):
+    async with scene.running(scene.worker(sink, timeout=PATIENT)):
         await scene.put(KEYS, range(1, 4))
         scene.emulator.split("demo", TABLE)
         await scene.put(KEYS, range(4, 7))
@@ -66,7 +68,7 @@ async def test_a_base_data_tunnel_completes_and_the_worker_ends_by_itself(scene:
     await scene.put(KEYS)
     await scene.create_tunnel(TunnelType.BaseData)
     sink = RecordingSink()
-    worker = scene.worker(sink, exit_when_complete=True)
+    worker = scene.worker(sink, exit_when_complete=True, timeout=PATIENT)
 
     await asyncio.wait_for(worker.run(), 20)
 
