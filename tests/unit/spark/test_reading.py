@@ -70,7 +70,7 @@ def test_behind_a_large_page_none_is_fetched_ahead() -> None:
     found = read_ahead(iter(pages), most_bytes=8)
 
     assert len(next(found).rows) == 1
-    assert pages.wait(10)
+    assert pages.wait(2)
     assert len(next(found).rows) == 9
     assert threads() == ["read ahead_0"]
     assert pages.fetched == 2

@@ -43,7 +43,8 @@ def test_light_stages_run_beside_an_installation_and_the_others_behind_it(
     monkeypatch.setattr(suite, "end_orphans", list)  # it would end the children of this process
 
     def stage(name: str, body: str, *, is_beside: bool = False, is_light: bool = False) -> suite.Stage:
-        code = f"import pathlib, time; has = lambda n: pathlib.Path(n).exists(); {body}; print('ran {name}')"
+        has = "has = lambda name: pathlib.Path(name).exists()"
+        code = f"import pathlib, time\n{has}\n{body}\nprint('ran {name}')"
         return suite.Stage(name, name, ((sys.executable, "-c", code),), is_beside=is_beside, is_light=is_light)
 
     # each waits for what the other one does: one behind the other they would never end
