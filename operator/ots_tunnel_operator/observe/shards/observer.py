@@ -60,7 +60,8 @@ class ShardsObserver:
             # the time since the last look is no sighting: it must not count as presence
             unseen = world.now - cache.tunnel_time
             foreign = {owner: since + unseen for owner, since in cache.foreign_since.items()}
-            return replace(world, tunnel=kept, foreign_since=foreign, peeks=dict(cache.peeks))
+            world = replace(world, peeks=dict(cache.peeks), peek_failure=cache.peek_failure)
+            return replace(world, tunnel=kept, foreign_since=foreign)
         cache.tunnel = None
         # a look that fails ends the row: nobody knows what happened meanwhile
         last_picture, cache.picture = cache.picture, frozenset()

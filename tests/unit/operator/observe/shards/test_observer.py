@@ -422,3 +422,13 @@ async def test_a_service_that_does_not_answer_is_asked_for_few_shards() -> None:
 
     assert len([call for call in service.calls if call.startswith("read")]) == checkpoints.MOST_FAILURES
     assert (dict(found.peeks), found.peek_failure) == ({}, "broken")
+
+
+async def test_the_reason_of_a_look_that_failed_is_told_as_long_as_the_look_is_kept() -> None:
+    cache = connected(Service(read_error=ConnectError("broken")))
+
+    first = await look(cache, stream_world(tunnel=UNREAD, pods=()))
+    kept = await look(cache, stream_world(tunnel=UNREAD, pods=(), now=NOW + 1))
+
+    assert kept.tunnel is first.tunnel
+    assert first.peek_failure == kept.peek_failure == "broken"
