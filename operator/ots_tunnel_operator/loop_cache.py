@@ -118,6 +118,8 @@ class LoopCache:
     """Channels: id -> figures that change when it moves, and the time since which they are these."""
     consumed_until: dict[str, float] = field(default_factory=dict)
     """Until when workers have reported channels as consumed: channel id -> Unix seconds."""
+    consumed_of: str = ""
+    """Id of the tunnel that they are about."""
     foreign_since: dict[str, float] = field(default_factory=dict)
     peeks: dict[str, Peek] = field(default_factory=dict)
     """The last look at each channel without a client."""

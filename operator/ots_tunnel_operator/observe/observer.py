@@ -81,7 +81,7 @@ class Observer:
         found = with_known_causes([worker_pod(item) for item in items], cache)
         pods = await scrape(self._read, resource, found, timeout=self._settings.scrape_seconds)
         pods = with_own_reports(pods, resource)
-        world = replace(world, pods=pods, consumed_until=_consumed_until(pods, cache))
+        world = replace(world, pods=pods, consumed_until=_consumed_until(resource, pods, cache))
         world = observe_silence(world, cache)
         world = replace(world, pod_monitor=await observe_pod_monitor(self._kube, resource, cache))
         if resource.spec.uses_spark:
@@ -143,8 +143,14 @@ class Observer:
         return cache.deployment
 
 
-def _consumed_until(pods: tuple[Pod, ...], cache: LoopCache) -> dict[str, float]:
-    """Until when workers have reported channels as consumed, kept while a worker restarts."""
+def _consumed_until(resource: Resource, pods: tuple[Pod, ...], cache: LoopCache) -> dict[str, float]:
+    """Until when workers have reported channels as consumed, kept while a worker restarts.
+
+    Another tunnel on the same stream has channels with the same ids: what was read of these tells nothing about those.
+    """
+    recorded = str(resource.recorded_tunnel.get("id") or "")
+    if cache.consumed_of != recorded:
+        cache.consumed_until, cache.consumed_of = {}, recorded
     until = cache.consumed_until
     for pod in pods:
         for channel in pod.report.channels if pod.report is not None else ():

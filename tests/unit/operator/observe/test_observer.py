@@ -202,6 +202,23 @@ async def test_the_reading_of_a_worker_is_remembered_while_the_tunnel_lists_its_
     assert (await observe(cache)).consumed_until == {"c1": NOW - 9}
 
 
+async def test_the_reading_of_a_worker_tells_nothing_about_another_tunnel_on_its_stream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The channels of both are the shards of the stream, and so have the same ids."""
+    cache = connected_cache(Service())
+    reports: list[tuple[Pod, ...]] = [(pod("pod-1", report_channel("c1", consumed_up_to=NOW - 9)),), ()]
+
+    async def scrape(*_: Any, **__: Any) -> tuple[Pod, ...]:
+        return reports.pop(0)
+
+    monkeypatch.setattr("ots_tunnel_operator.observe.observer.scrape", scrape)
+    await observe(cache)
+    another = recorded(tunnel={"id": "99999999-2222-3333-4444-555555555555", "createdByOperator": True})
+
+    assert (await observe(cache, of=resource(another))).consumed_until == {}
+
+
 async def test_a_cached_table_is_that_of_the_name_in_the_spec() -> None:
     service = Service()
     cache = connected_cache(service)
