@@ -10,10 +10,11 @@ changes that are gone, without an error (docs/architecture.md 3.8). Two parties 
 
 A stream without a tunnel has no consume points; there `assess.shards.trimmed` finds what is gone.
 
-The operator's finding is the weaker one: the log may still hold what is older than the retention, and the consume point
-of an idle table may stand still. It holds while it is seen, and stops no worker, since a worker that reads on refutes
-it. A worker's finding is recorded for good. While it is not accepted, workers are stopped: they could only find it
-again. `spec.source.tunnel.onPossibleGap: Continue` accepts every gap of the status.
+The operator's finding is the weaker one: the log may still hold what is older than the retention, and the consume
+point of an idle table may stand still. It holds while it is seen, that of a shard also until this process has looked
+at the shard, and stops no worker, since a worker that reads on refutes it. A worker's finding is recorded for good.
+While it is not accepted, workers are stopped: they could only find it again.
+`spec.source.tunnel.onPossibleGap: Continue` accepts every gap of the status.
 
 A channel was consumed until the latest of four times: its consume point (without one, the start that
 `protocol.possible_gap` gives it), the read mark (`assess.read_mark`), what a worker reports, and what a worker reported
@@ -36,7 +37,7 @@ from typing import Any
 from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Token
 from ots_tunnel.protocol.possible_gap import ended_channels, read_until, within_stream
 from ots_tunnel_operator.assess.completion import end_time, is_completed
-from ots_tunnel_operator.assess.lag import HELD, is_initialised
+from ots_tunnel_operator.assess.lag import HELD, consumable, is_initialised, reported_channels
 from ots_tunnel_operator.assess.read_mark import ReadMark
 from ots_tunnel_operator.assess.shards.trimmed import trimmed
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -76,7 +77,7 @@ def find_gaps(world: World, mark: ReadMark | None) -> tuple[Gap, ...]:
         mark: `read_mark` of this world.
     """
     recorded = {gap.key: gap for gap in _recorded(world.resource.status)}
-    found = {key: gap for key, gap in recorded.items() if gap.by_worker or not isinstance(world.tunnel, Tunnel)}
+    found = {key: gap for key, gap in recorded.items() if gap.by_worker or not _is_looked_at(world, gap.channel)}
     for gap in (*_of_workers(world.pods), *_from_outside(world, mark), *_of_shards(world, found.values())):
         known = found.get(gap.key)
         before = known or recorded.get(gap.key)
@@ -144,6 +145,20 @@ def _of_shards(world: World, known: Collection[Gap]) -> Iterable[Gap]:
     told = {gap.channel for gap in (*known, *_of_workers(world.pods)) if gap.by_worker}
     for shard, start, end in trimmed(world, told):
         yield Gap(shard, start, _rounded_up(end), by_worker=False)
+
+
+def _is_looked_at(world: World, channel: str) -> bool:
+    """Whether this look would have found the gap of a channel anew.
+
+    Of a shard that no worker reports, only a read of its record tells that: the first looks of a process may lack it.
+    """
+    if not isinstance(world.tunnel, Tunnel):
+        return False
+    if world.resource.spec.source.stream is None or is_completed(world) or channel in world.peeks:
+        return True
+    is_left = any(shard.channel_id == channel for shard in consumable(world.tunnel.description))
+    reported = reported_channels(world.pods).get(channel)
+    return not is_left or (reported is not None and reported[1].state in HELD)
 
 
 def _rounded_up(end: float) -> float:

@@ -21,7 +21,14 @@ from ots_tunnel_operator.world.report import ReportedGap
 from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.service import Peek, Table, Tunnel
 from ots_tunnel_operator.world.world import World
-from tests.support.operator.stream_worlds import LEASES, stream_pod, stream_recorded, stream_resource, stream_world
+from tests.support.operator.stream_worlds import (
+    LEASES,
+    stream_description,
+    stream_pod,
+    stream_recorded,
+    stream_resource,
+    stream_world,
+)
 from tests.support.operator.worlds import (
     NOW,
     SCHEMA,
@@ -41,6 +48,7 @@ from tests.support.operator.worlds import (
 #: What the stream of `world` keeps, seconds.
 RETENTION = 100_000
 OLD = NOW - RETENTION - 500
+COMPLETED = {"conditions": [{"type": "Completed", "status": "True"}]}
 CONTINUE = {"source__tunnel__onPossibleGap": "Continue"}
 FOUND = ReportedGap("c1", OLD, NOW - 5)
 
@@ -123,7 +131,7 @@ def test_nothing_after_the_end_time_matters() -> None:
     window = {"startFrom": "Latest", "endTime": timestamp(OLD - 10)}
     assert found(left(source__tunnel__stream=window)) == []
 
-    completed = recorded(conditions=[{"type": "Completed", "status": "True"}])
+    completed = recorded(**COMPLETED)
     later = {"startFrom": "Latest", "endTime": timestamp(NOW - 10)}
     assert found(left(source__tunnel__stream=later)) == OUTSIDE
     assert found(left(source__tunnel__stream=later, status=completed)) == []
@@ -279,9 +287,8 @@ def test_what_is_dropped_behind_the_end_time_is_not_missing() -> None:
     end = NOW - 3 * RETENTION
     peek = Peek(NOW - 1, waits=True, empty=end + 60, is_of_lease=True, is_trimmed=True)
     late = Peek(NOW - 1, waits=True, empty=end - 60, is_of_lease=True, is_trimmed=True)
-    completed = {"conditions": [{"type": "Completed", "status": "True"}]}
 
-    assert gaps_of(stream_world(until(end, **completed), pods=(), peeks={"s1": late})) == ()
+    assert gaps_of(stream_world(until(end, **COMPLETED), pods=(), peeks={"s1": late})) == ()
     assert gaps_of(stream_world(until(end), pods=(), peeks={"s1": peek})) == ()
     (gap,) = gaps_of(stream_world(until(end), pods=(), peeks={"s1": late}))
     assert (gap.start, gap.end >= end) == (end - 60, True)
@@ -293,3 +300,36 @@ def test_of_a_shard_whose_worker_has_found_the_gap_the_operator_says_nothing() -
     ending = stream_pod(ready=False, gaps=(ReportedGap("s1", OLD, NOW - 5),))
 
     assert found(stream_world(pods=(ending,), peeks={"s1": peek})) == [("s1", True, False)]
+
+
+TRIMMED = Peek(NOW - 1, waits=True, empty=NOW - RETENTION - 60, is_of_lease=True, is_trimmed=True)
+#: The status of an object of which the operator has found a gap of shard s1.
+TOLD = stream_recorded(possibleGaps=reported(stream_world(pods=(), peeks={"s1": TRIMMED}))["possibleGaps"])
+
+
+def told(**changes: Any) -> World:
+    """The same object, seen by an operator that has looked at no shard yet."""
+    return stream_world(**({"of": stream_resource(TOLD), "pods": ()} | changes))
+
+
+def test_what_another_operator_found_of_a_shard_stays_until_it_is_looked_at_again() -> None:
+    assert found(told()) == [("s1", False, False)]
+    assert found(told(peeks={"s2": Peek(NOW - 1, waits=False, empty=NOW - 1, is_of_lease=True)})) == found(told())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"peeks": {"s1": Peek(NOW - 1, waits=True, empty=NOW - 60, is_of_lease=True)}}, id="a record"),
+        pytest.param({"pods": (stream_pod(report_channel("s1")),)}, id="a worker reads it"),
+        pytest.param({"tunnel": Tunnel(stream_description(channel("s1", ChannelStatus.TERMINATED)))}, id="its end"),
+        pytest.param({"tunnel": Tunnel(stream_description(channel("s2")))}, id="listed no more"),
+        pytest.param({"of": until(NOW - 5, **TOLD, **COMPLETED)}, id="everything up to the end time is read"),
+    ],
+)
+def test_what_another_operator_found_of_a_shard_goes_once_it_is_refuted(changes: dict[str, Any]) -> None:
+    assert found(told(**changes)) == []
+
+
+def test_a_worker_that_has_handed_a_shard_back_refutes_nothing() -> None:
+    assert found(told(pods=(stream_pod(report_channel("s1", state="CLOSE")),))) == [("s1", False, False)]
