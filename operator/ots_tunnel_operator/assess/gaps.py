@@ -16,11 +16,12 @@ at the shard, and stops no worker, since a worker that reads on refutes it. A wo
 While it is not accepted, workers are stopped: they could only find it again.
 `spec.source.tunnel.onPossibleGap: Continue` accepts every gap of the status.
 
-A channel was consumed until the latest of four times: its consume point (without one, the start that
-`protocol.possible_gap` gives it), the read mark (`assess.read_mark`), what a worker reports, and what a worker reported
-to this operator before. Of a channel that was never consumed any one that has ended may be the parent: only a worker
-asks whose child it is, and reports what the operator passes over. The mark keeps the restart of a worker on an idle
-table from looking like a gap, also to an operator that has restarted as well.
+A channel was consumed until the latest of five times: its consume point (without one, the start that
+`protocol.possible_gap` gives it), the read mark (`assess.read_mark`), what a worker reports, what a worker reported to
+this operator before, and where the gap begins that an operator has recorded. Of a channel that was never consumed
+any one that has ended may be the parent: only a worker asks whose child it is, and reports what the operator passes
+over. The mark keeps the restart of a worker on an idle table from looking like a gap, also to an operator that has
+restarted as well.
 
 Example: retention 7 days, no worker since 1 June. From 8 June on the object is Stalled with PossibleGap: changes from
 1 June to (now - 7 days) may be missing. The end moves on with time; it is rounded up to a full hour, so that it costs
@@ -78,7 +79,10 @@ def find_gaps(world: World, mark: ReadMark | None) -> tuple[Gap, ...]:
     """
     recorded = {gap.key: gap for gap in _recorded(world.resource.status)}
     found = {key: gap for key, gap in recorded.items() if gap.by_worker or not _is_looked_at(world, gap.channel)}
-    for gap in (*_of_workers(world.pods), *_from_outside(world, mark), *_of_shards(world, found.values())):
+    # the start makes a gap the one that was accepted, and only another process may have seen what tells it
+    since = {gap.channel: gap.start for gap in recorded.values() if not gap.by_worker}
+    seen = (*_from_outside(world, mark, since), *_of_shards(world, found.values(), since))
+    for gap in (*_of_workers(world.pods), *seen):
         known = found.get(gap.key)
         before = known or recorded.get(gap.key)
         if known is not None and known.by_worker and not gap.by_worker:
@@ -139,11 +143,11 @@ def _of_workers(pods: Iterable[Pod]) -> Iterable[Gap]:
             yield Gap(gap.channel_id, gap.start, gap.end, by_worker=True)
 
 
-def _of_shards(world: World, known: Collection[Gap]) -> Iterable[Gap]:
+def _of_shards(world: World, known: Collection[Gap], since: Mapping[str, float]) -> Iterable[Gap]:
     if is_completed(world):
         return
     told = {gap.channel for gap in (*known, *_of_workers(world.pods)) if gap.by_worker}
-    for shard, start, end in trimmed(world, told):
+    for shard, start, end in trimmed(world, told, since):
         yield Gap(shard, start, _rounded_up(end), by_worker=False)
 
 
@@ -165,7 +169,7 @@ def _rounded_up(end: float) -> float:
     return math.ceil(end / _ROUNDED_TO) * _ROUNDED_TO
 
 
-def _from_outside(world: World, mark: ReadMark | None) -> Iterable[Gap]:
+def _from_outside(world: World, mark: ReadMark | None, since: Mapping[str, float]) -> Iterable[Gap]:
     kept = _kept_since(world)
     if kept is None or not isinstance(world.tunnel, Tunnel) or is_completed(world):
         return
@@ -178,7 +182,8 @@ def _from_outside(world: World, mark: ReadMark | None) -> Iterable[Gap]:
             continue
         if channel.status is ChannelStatus.WAIT and are_given_out:
             continue  # a child: until they have ended, its parents stand for it
-        until = _consumed_until(world, world.tunnel, channel, mark, reported.get(channel.channel_id))
+        told = reported.get(channel.channel_id), since.get(channel.channel_id)
+        until = _consumed_until(world, world.tunnel, channel, mark, told)
         # a tunnel may be a moment older than the stream that it enables: only what was consumed counts there
         enabled = start if start is not None and channel.consume_point_ns else 0.0
         end = min(max(kept, enabled), end_time(world))
@@ -210,14 +215,14 @@ def _reported_until(pods: Iterable[Pod]) -> dict[str, float]:
 
 
 def _consumed_until(
-    world: World, tunnel: Tunnel, channel: ChannelInfo, mark: ReadMark | None, reported: float | None
+    world: World, tunnel: Tunnel, channel: ChannelInfo, mark: ReadMark | None, told: Iterable[float | None]
 ) -> float | None:
     """Until when a channel was certainly consumed, Unix seconds; None is unknown."""
     described, marked = tunnel.description, mark.time if mark is not None else None
     known = (
         read_until(channel.channel_id, Token(""), described, parents=ended_channels(described), mark=marked),
         world.consumed_until.get(channel.channel_id),
-        reported,
+        *told,
     )
     until = max((time for time in known if time is not None), default=None)
     if until is None or not isinstance(world.source, Table):

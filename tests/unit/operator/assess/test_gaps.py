@@ -333,3 +333,21 @@ def test_what_another_operator_found_of_a_shard_goes_once_it_is_refuted(changes:
 
 def test_a_worker_that_has_handed_a_shard_back_refutes_nothing() -> None:
     assert found(told(pods=(stream_pod(report_channel("s1", state="CLOSE")),))) == [("s1", False, False)]
+
+
+def accepted(of: World) -> dict[str, Any]:
+    """The gaps of the status, accepted."""
+    return {"possibleGaps": [{**gap, "accepted": True} for gap in reported(of)["possibleGaps"]]}
+
+
+def test_a_gap_that_was_accepted_stays_the_same_for_another_operator() -> None:
+    """Where it begins was the memory of the one that has found it."""
+    shards = stream_world(stream_resource(stream_recorded()), pods=(), peeks={"s1": TRIMMED})
+    again = replace(shards, peeks={"s1": replace(TRIMMED, empty=None)})
+    tunnel = replace(left(), consumed_until={"c1": OLD + 100})
+
+    shards_later = replace(again, resource=stream_resource(stream_recorded(**accepted(shards))))
+    tunnel_later = replace(left(status=recorded(**accepted(tunnel))), consumed_until={})
+
+    assert [(gap.start, gap.accepted) for gap in gaps_of(shards_later)] == [(TRIMMED.empty, True)]
+    assert [(gap.start, gap.accepted) for gap in gaps_of(tunnel_later)] == [(OLD + 100, True)]
