@@ -41,9 +41,11 @@ def notices(previous: Iterable[Mapping[str, Any]], current: Iterable[Mapping[str
     current = tuple(current)
     was_rolling = before.get("Progressing") == ("True", Reason.ROLLING_WORKERS)
     now = {condition["type"]: (condition["status"], condition["reason"]) for condition in current}
-    # a rollout may also end because no worker is wanted any more, or because nothing is applied beside a problem
+    # a rollout may also end because no worker is wanted any more, or because nothing is applied beside a problem;
+    # beside a possible gap workers are applied as ever, or none is wanted
     is_given_up = now.get("WorkersAvailable", ("", ""))[1] == Reason.NO_WORKERS_WANTED
-    is_given_up = is_given_up or now.get("Stalled", ("", ""))[0] == "True"
+    stalled, why = now.get("Stalled", ("", ""))
+    is_given_up = is_given_up or (stalled == "True" and why != Reason.POSSIBLE_GAP)
     found: dict[str, Notice] = {}
     for condition in current:
         kind, status, reason = condition["type"], condition["status"], condition["reason"]

@@ -10,8 +10,21 @@ import pytest
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.notices import notices
 from ots_tunnel_operator.world.absence import Failure, Missing
+from ots_tunnel_operator.world.report import ReportedGap
+from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World
-from tests.support.operator.worlds import deployment, pod, recorded, report_channel, reported, resource, world
+from tests.support.operator.worlds import (
+    NOW,
+    channel,
+    deployment,
+    description,
+    pod,
+    recorded,
+    report_channel,
+    reported,
+    resource,
+    world,
+)
 
 BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
 NO_SECRET = Failure(Problem(Reason.SECRET_NOT_FOUND, "no such Secret", ("CredentialsValid", "SinkReady")))
@@ -24,9 +37,17 @@ def rolling(status: dict[str, Any], updated: int, **changes: Any) -> World:
     return replace(world(resource(recorded() | status, replicas=3), children=children, pods=PODS), **changes)
 
 
-def progress(status: dict[str, Any]) -> tuple[str, str]:
-    found = next(item for item in status["conditions"] if item["type"] == "Progressing")
+def condition(status: dict[str, Any], kind: str) -> tuple[str, str]:
+    found = next(item for item in status["conditions"] if item["type"] == kind)
     return found["status"], found["reason"]
+
+
+def progress(status: dict[str, Any]) -> tuple[str, str]:
+    return condition(status, "Progressing")
+
+
+def stalled(status: dict[str, Any]) -> tuple[str, str]:
+    return condition(status, "Stalled")
 
 
 def events(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
@@ -70,6 +91,22 @@ def test_a_rollout_is_not_complete_beside_a_problem_that_stalls_the_object() -> 
     over = {"type": "Progressing", "status": "False", "reason": Reason.AS_EXPECTED, "message": ""}
 
     for status, found in (("True", False), ("False", True)):
-        stalled = {"type": "Stalled", "status": status, "reason": Reason.SINK_REJECTED, "message": ""}
-        notified = [notice.reason for notice in notices(first["conditions"], [*rest, over, stalled])]
+        rejected = {"type": "Stalled", "status": status, "reason": Reason.SINK_REJECTED, "message": ""}
+        notified = [notice.reason for notice in notices(first["conditions"], [*rest, over, rejected])]
         assert ("RolloutComplete" in notified) is found
+
+
+def test_a_rollout_ends_beside_a_gap_that_reading_may_refute_and_not_beside_one_that_stops_workers() -> None:
+    unread = Tunnel(description(channel("c1", consumed=NOW - 200_000)))
+    silent = tuple(pod(f"pod-{number}") for number in (1, 2, 3))
+    ended = pod("pod-1", ready=False, gaps=(ReportedGap("c1", NOW - 200_000, NOW - 5),))
+    first = reported(rolling({}, 1, tunnel=unread, pods=silent))
+
+    rolled = reported(rolling(first, 3, tunnel=unread, pods=silent))
+    stopped = reported(rolling(first, 1, tunnel=unread, pods=(ended,)))
+
+    assert progress(first) == ("True", "RollingWorkers")
+    assert stalled(first) == stalled(rolled) == stalled(stopped) == ("True", "PossibleGap")
+    assert events(first, rolled) == ["RolloutComplete"]
+    assert progress(stopped) == ("False", "AsExpected")
+    assert events(first, stopped) == []
