@@ -127,13 +127,44 @@ def test_a_failure_is_one_line_in_the_record(
     assert records.ended == [(told, is_final)]
 
 
-def test_the_lag_grows_while_a_batch_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+def lags(monkeypatch: pytest.MonkeyPatch, *steps: object) -> list[int | None]:
     records = Records()
+    run(monkeypatch, records, *steps, "SIGTERM")
+    return [found.lag_seconds for found in records.followed]
+
+
+def idle(lag: float | None, at: str) -> dict[str, Any]:
+    sources = [{"latestOffset": json.dumps({**REPORT, "lagSeconds": lag})}]
+    return {**PROGRESS, "timestamp": f"2023-11-14T{at}.000Z", "numInputRows": 0, "sources": sources}
+
+
+def batch(seconds: int, lag: float, at: str) -> dict[str, Any]:
+    """A batch that took so long behind 5 s in which the source was asked."""
+    durations = {"latestOffset": 5000, "addBatch": 1000 * seconds, "triggerExecution": 5000 + 1000 * seconds}
+    return {**idle(lag, at), "numInputRows": 50, "durationMs": durations}
+
+
+def test_the_lag_grows_while_a_batch_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     later = {**PROGRESS, "timestamp": "2023-11-14T22:14:20.000Z"}
 
-    run(monkeypatch, records, PROGRESS, 29.0, 900.0, later, 29.0, "SIGTERM")
+    assert lags(monkeypatch, PROGRESS, 1.0, 29.0, 900.0, later, 1.0, 29.0) == [4, 4, 4, 933, 4, 4, 4, 4]
 
-    assert [found.lag_seconds for found in records.followed] == [4, 4, 933, 4, 4, 4]
+
+def test_a_first_batch_that_hangs_has_a_lag(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no channel was open yet the source knows no lag; the changes of the batch wait."""
+    assert lags(monkeypatch, idle(None, "22:00:00"), 1.0, 900.0) == [None, None, 900, 900]
+
+
+def test_the_lag_does_not_fall_while_the_same_changes_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The source is asked when a batch begins, and Spark tells its answer when the batch ends."""
+    found = lags(monkeypatch, batch(1, 0, "22:00:00"), 1.0, batch(3600, 0, "22:00:01"), 1.0, 600.0)
+
+    assert found == [0, 0, 3600, 3600, 4200, 4200]
+
+
+def test_a_trigger_that_has_just_begun_is_no_batch_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing waits in an idle table, and triggerIntervalSeconds may be an hour."""
+    assert lags(monkeypatch, idle(0, "22:00:00"), 3600.0, idle(0, "23:00:00"), 3600.0) == [0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(("line", "code"), [("ots_tunnel.errors.ReplayDiffers: gone", 2), ("OSError: full", 1)])

@@ -42,7 +42,7 @@ from ots_tunnel.query.files import DELTA
 from ots_tunnel.query.record import QueryProgress
 from ots_tunnel.spark.cluster import ConfigMaps, in_cluster
 from ots_tunnel.spark.failures import ends_query, line_of_job, one_line, told
-from ots_tunnel.spark.query.figures import during_batch, progress_of
+from ots_tunnel.spark.query.figures import FiguresAge, during_batch, progress_of
 from ots_tunnel.spark.query.folders import check_folders, leave_folders
 from ots_tunnel.spark.query.recorder import Recorder
 from ots_tunnel.spark.query.start import check_settings, start_query
@@ -152,20 +152,20 @@ def _watch(query: Any, recorder: Recorder | None, stop: StopRequest) -> None:
     """
     logger.info("the query follows the tunnel", extra={"action": LogAction.STARTED})
     last: QueryProgress | None = None
-    told, since = None, monotonic()
+    age = FiguresAge()
     while not stop.is_made and not query.awaitTermination(LOOK_SECONDS):
+        # before the progress, which Spark replaces first: of a batch that ends now no look misses both
+        is_active = query.status["isTriggerActive"]
         found = query.lastProgress
         if found is None:
             continue
-        if told != (told := found["timestamp"]):
-            since = monotonic()
         progress = progress_of(found)
         if progress.batch_id is not None and (last is None or progress.batch_id != last.batch_id):
             extra = {"action": LogAction.QUERY_PROGRESS, "rows": found["numInputRows"]}
             logger.info("batch %d is written", progress.batch_id, extra=extra)
         if recorder is not None:
-            is_busy = query.status["isTriggerActive"]
-            recorder.follow(during_batch(progress, monotonic() - since) if is_busy else progress)
+            seconds = age.look(found, is_active=is_active, now=monotonic())
+            recorder.follow(during_batch(progress, seconds))
         last = progress
 
 

@@ -1,15 +1,15 @@
-"""What Spark's progress of a query tells about it. Pure."""
+"""What Spark's progress of a query tells about it, and how old that is. Pure."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ots_tunnel.query.record import QueryProgress
 
-#: Seconds of a batch under way from which on the figures of the one before are old; own choice.
+#: Age of figures, in seconds, from which on they are old; own choice.
 LONG_BATCH_SECONDS: Final = 30.0
 
 
@@ -28,14 +28,43 @@ def progress_of(found: Mapping[str, Any]) -> QueryProgress:
     )
 
 
-def during_batch(progress: QueryProgress, seconds: float) -> QueryProgress:
-    """The figures while a batch has been under way since they were told; Spark tells no others before its end.
+@dataclass(slots=True)
+class FiguresAge:
+    """How old the figures of Spark's last progress are, from looks at the query one after another.
 
-    What waits is older by so much at most: without that, a batch that hangs would leave a lag of 0 for good.
+    Spark asks the source when a batch begins, and tells its answer when the batch ends: the figures are as old as the
+    batch then. They get older while the next trigger is active. A pause between triggers does not count: nothing waits
+    in an idle table, and the next trigger, which asks again, is known by a look that finds it active after one that did
+    not, or beside other figures.
     """
-    if progress.lag_seconds is None or seconds < LONG_BATCH_SECONDS:
+
+    _told: str = ""
+    _began: float = 0.0
+    _was_active: bool = False
+
+    def look(self, found: Mapping[str, Any], *, is_active: bool, now: float) -> float:
+        """Seconds since the source was asked, without pauses; `now` is of a monotonic clock."""
+        if found["timestamp"] != self._told or not self._was_active:
+            self._began = now
+        self._told, self._was_active = found["timestamp"], is_active
+        return _seconds_of_batch(found) + (now - self._began if is_active else 0.0)
+
+
+def during_batch(progress: QueryProgress, seconds: float) -> QueryProgress:
+    """The figures so long after the source was asked for them; Spark tells no others before the end of a batch.
+
+    What waits is older by so much at most: without that, a batch that hangs would leave a lag of 0 for good. Where the
+    lag was not known, as before the first channel is open, what the batch has waits for so long at least.
+    """
+    if seconds < LONG_BATCH_SECONDS:
         return progress
-    return replace(progress, lag_seconds=progress.lag_seconds + round(seconds))
+    return replace(progress, lag_seconds=(progress.lag_seconds or 0) + round(seconds))
+
+
+def _seconds_of_batch(found: Mapping[str, Any]) -> float:
+    """Length of a trigger behind its question to the source."""
+    spent = found.get("durationMs") or {}
+    return float(spent.get("triggerExecution", 0) - spent.get("latestOffset", 0)) / 1000
 
 
 def _report(found: Mapping[str, Any]) -> Mapping[str, Any]:
