@@ -6,7 +6,7 @@ import pytest
 
 from ots_tunnel.errors import OwnershipLost, ServiceError
 from ots_tunnel.query.document import QueryRecordConfig
-from ots_tunnel.query.record import QueryProgress, read_query_record
+from ots_tunnel.query.record import QueryProgress, query_items, read_query_record
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
 from ots_tunnel.spark.query.recorder import READ_PAUSE, WRITE_PAUSE, Recorder
 from tests.support.kube.config_maps import ConfigMapServer
@@ -65,6 +65,30 @@ def test_until_when_an_idle_table_was_read_is_written_seldom(
 
     assert recorded(config_map_server).read_until == begin + 2 * READ_PAUSE
     assert len(config_map_server.writes) == 4  # one of them made the map
+
+
+def test_until_when_everything_was_read_outlives_the_driver(
+    config_map_server: ConfigMapServer, cluster_access: ClusterAccess, recorder: Recorder
+) -> None:
+    """What was read stays read; the next driver does not know until when before it has read itself."""
+    config_map_server.make(PATH)
+    recorder.follow(QueryProgress(1, 0, 0, 2, read_until=1_700_000_000))
+    Recorder(ConfigMaps(cluster_access, "shop"), CONFIG).end("no endpoint", is_final=False)
+    assert recorded(config_map_server).read_until == 1_700_000_000
+
+    following = Recorder(ConfigMaps(cluster_access, "shop"), CONFIG, clock=Clock())
+    following.follow(QueryProgress(1, 0, None, 0))
+
+    assert recorded(config_map_server) == QueryProgress(1, 0, None, 0, read_until=1_700_000_000)
+
+
+def test_a_damaged_record_is_written_again(config_map_server: ConfigMapServer, recorder: Recorder) -> None:
+    config_map_server.make(PATH)
+    config_map_server.maps[PATH]["data"] = query_items(QueryProgress(1), CONFIG.label, 0.0) | {"readUntil": "noon"}
+
+    recorder.follow(QueryProgress(2, 5, 0, 2))
+
+    assert recorded(config_map_server) == QueryProgress(2, 5, 0, 2)
 
 
 def test_a_change_of_the_metadata_is_no_conflict(config_map_server: ConfigMapServer, recorder: Recorder) -> None:

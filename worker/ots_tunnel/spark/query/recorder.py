@@ -5,8 +5,9 @@ to another tunnel and is never written; a missing one is never made here, becaus
 lock: Spark's own log refuses the second of two drivers with one folder of checkpoints.
 
 Nothing is written while no figure has changed, and at most every `WRITE_PAUSE` seconds. Until when everything was read
-changes all the time; that alone is written every `READ_PAUSE` seconds. An API server that does not answer is tried
-again with the next figures, because the query does not need it.
+changes all the time; that alone is written every `READ_PAUSE` seconds. While a driver does not know it, that of the
+record stays: what was read stays read. An API server that does not answer is tried again with the next figures, because
+the query does not need it.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
-from ots_tunnel.errors import OwnershipLost, ServiceError, TransportError
+from ots_tunnel.errors import CodecError, OwnershipLost, ServiceError, TransportError
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.query.document import QueryRecordConfig
-from ots_tunnel.query.record import QueryProgress, query_items
+from ots_tunnel.query.record import QueryProgress, query_items, read_query_record
 from ots_tunnel.snapshot.record import PROGRESS_LABEL
 
 #: Least seconds between two writes of figures.
@@ -86,12 +87,14 @@ class Recorder:
         if written is None or replace(progress, read_until=written.read_until) != written:
             return True
         if progress.read_until is None:
-            return False  # what was read stays read
+            return False  # that of the record stays
         return written.read_until is None or progress.read_until >= written.read_until + READ_PAUSE
 
     def _write(self, progress: QueryProgress) -> None:
         for conflicts_left in reversed(range(MAX_CONFLICTS)):
             stored = self._read()
+            if progress.read_until is None:
+                progress = replace(progress, read_until=_read_until(stored))
             items = query_items(progress, self.config.label, self.now())
             try:
                 self.config_maps.replace({**stored, "data": items})
@@ -114,3 +117,11 @@ class Recorder:
                 "it belongs to something else and stays as it is"
             )
         return stored
+
+
+def _read_until(stored: dict[str, Any]) -> int | None:
+    """Until when a former driver has read everything; None where the record does not tell."""
+    try:
+        return read_query_record(stored).progress.read_until
+    except CodecError:
+        return None  # damaged, and about to be written again
