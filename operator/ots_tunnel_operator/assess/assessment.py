@@ -16,7 +16,8 @@ from ots_tunnel_operator.assess.read_mark import ReadMark, read_mark
 from ots_tunnel_operator.assess.scaling.peeking import is_paused, is_read_to_its_end
 from ots_tunnel_operator.assess.scaling.scaling import Scaling, assess_scaling, stopped_by
 from ots_tunnel_operator.assess.spark.query import Query, assess_query
-from ots_tunnel_operator.assess.spark.query_lag import lag_of_query
+from ots_tunnel_operator.assess.spark.query_lag import lag_of_query, unread_behind
+from ots_tunnel_operator.assess.spark.query_state import QueryState
 from ots_tunnel_operator.assess.spark.snapshot import Snapshot, assess_snapshot
 from ots_tunnel_operator.assess.worker_pods.trouble import find_trouble
 from ots_tunnel_operator.reasons import Problem
@@ -80,12 +81,14 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     answered = None if description is None else measure(description, world.pods, world.now)
     completed, done = is_completed(world), was_completed(world)
     scaling = assess_scaling(world, answered, stopped_by(world, problem, snapshot, completed=completed or done))
-    lag = None if description is None else measure(description, seen.pods, world.now, world.peeks)
-    lag = lag_of_query(lag, query)
+    measured = None if description is None else measure(description, seen.pods, world.now, world.peeks)
+    lag = lag_of_query(measured, query)
     # the next worker counts the retention from the consume points, whatever a look without a client has found; of a
     # stream without a tunnel from the checkpoints, where the look has read
     has_stood = is_paused(world) and world.resource.spec.source.stream is None
     points = measure(description, seen.pods, world.now) if description is not None and has_stood else lag
+    if query.state is QueryState.SILENT and not has_stood:
+        points = unread_behind(measured, query, world.now)
     used, ahead = retention_used(world, points), retention_ahead(world, points, snapshot, eta)
     if completed or done:
         # what comes behind the end is wanted by nobody, and the consume points stand still before it

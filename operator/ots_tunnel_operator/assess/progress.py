@@ -57,7 +57,7 @@ COPYING_SECONDS = 2 * SPLIT_DEADLINE + PROGRESS_SECONDS
 #: States of a copy in which something has to move; the others are problems, or wait for the stream.
 _MOVING = frozenset({SnapshotState.STARTING, SnapshotState.COPYING, SnapshotState.INTERRUPTED, SnapshotState.SETTLING})
 #: States of a query in which its pods have to run.
-_QUERY_MOVES = frozenset({QueryState.STARTING, QueryState.FOLLOWING})
+_QUERY_MOVES = frozenset({QueryState.STARTING, QueryState.FOLLOWING, QueryState.SILENT})
 #: Phase of a pod that has started.
 RUNNING = "Running"
 #: Seconds for which a ready worker may not answer.

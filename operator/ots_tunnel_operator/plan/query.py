@@ -53,7 +53,7 @@ def plan_query(world: World, assessment: Assessment, settings: Settings, problem
         *_stale_record(world, query),
         *(ApplyObject(item) for item in (*others, application)),
     )
-    rests = query.state in (QueryState.FOLLOWING, QueryState.FAILED)
+    rests = query.state in (QueryState.FOLLOWING, QueryState.SILENT, QueryState.FAILED)
     starting = None if rests else Wait(Reason.STARTING_QUERY, query.message)
     return Plan(actions, starting, problem or query.problem)
 

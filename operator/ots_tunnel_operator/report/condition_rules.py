@@ -5,8 +5,9 @@ Theory of operation
 Thirteen conditions, each from world, assessment and plan alone. The first case of a line that applies decides:
 
     Ready              plan's problem; suspended; completed (True); trouble with a pod; plan's wait; by a query of
-                       Spark: tunnel unread (Unknown), degradation (as below), not following, channel without an owner,
-                       lag unknown (Unknown), True; asleep: tunnel
+                       Spark: tunnel unread (Unknown), degradation (as below, unless the driver is silent), not
+                       following, channel without an owner, driver silent (Unknown), lag unknown (Unknown), True;
+                       asleep: tunnel
                        unread (Unknown), degradation (as below), not looked at within the bound (Unknown), True; 0
                        replicas; and while workers run: tunnel unread (Unknown); base data; degradation, but for those
                        beside the flow (`BESIDE_THE_FLOW`);
@@ -58,6 +59,7 @@ from ots_tunnel_operator.assess.degradation import find_sink_errors
 from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.assess.lag import Lag, count_channels, is_initialised, orphaned
 from ots_tunnel_operator.assess.observed import is_unobserved
+from ots_tunnel_operator.assess.spark.query_state import QueryState
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.reasons import BESIDE_THE_FLOW, Problem, Reason
 from ots_tunnel_operator.report.conditions import ConditionValue
@@ -163,10 +165,15 @@ def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> Condi
 
 def _following(world: World, assessment: Assessment, degraded: ConditionValue) -> ConditionValue:
     """Ready, while a query of Spark runs as wanted: until it follows the tunnel, the plan waits for that."""
-    if degraded.status and degraded.reason not in BESIDE_THE_FLOW:
+    silence = assessment.query.message if assessment.query.state is QueryState.SILENT else ""
+    why = f": {silence}" if silence else ""
+    if degraded.status and degraded.reason not in BESIDE_THE_FLOW and not silence:
         return ConditionValue(False, degraded.reason, degraded.message)
     if isinstance(world.tunnel, Tunnel) and count_channels(world.tunnel.description).unowned:
-        return ConditionValue(False, Reason.CHANNELS_UNOWNED, "not every channel is read by the query")
+        return ConditionValue(False, Reason.CHANNELS_UNOWNED, f"not every channel is read by the query{why}")
+    if silence:
+        # changes may well be written: nothing of it can be seen
+        return ConditionValue(None, Reason.UNKNOWN, silence)
     if assessment.lag is None or assessment.lag.seconds is None:
         return ConditionValue(None, Reason.UNKNOWN, "the lag is not known yet")
     return ConditionValue(True, Reason.CONSUMING, "the query of Spark reads every channel")
@@ -255,7 +262,9 @@ def _sink_of_query(assessment: Assessment) -> ConditionValue:
     """A sink that only a query of Spark reaches: what its record tells about it."""
     figures = assessment.query.figures
     if figures is None:
-        return ConditionValue(None, Reason.UNKNOWN, "only the query reaches it, and it does not follow the tunnel now")
+        return ConditionValue(
+            None, Reason.UNKNOWN, "only the query reaches it, and it is not known to follow the tunnel now"
+        )
     if figures.batch_id is None:
         return ConditionValue(None, Reason.UNKNOWN, "only the query reaches it, and it has written no batch yet")
     return ConditionValue(True, Reason.SINK_AVAILABLE, "the query has written batches")

@@ -10,7 +10,8 @@
                                       had been read to its end and committed; missing where it is not known
     data["error"]                     the error of the last driver in one line; missing while the query runs
     data["isFinal"]                   "true" with an error that no other attempt repairs
-    data["updated"]                   time of this write by the driver's clock, ISO 8601
+    data["updated"]                   time of this write by the driver's clock, ISO 8601; a driver that follows the
+                                      tunnel writes at least every ALIVE_SECONDS
 
 An error stays in the record until a driver has followed the tunnel again, so that it can be read between two attempts.
 """
@@ -24,6 +25,9 @@ from typing import Any, Final
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.snapshot.record import PROGRESS_LABEL
+
+#: Seconds after which a driver writes the same figures again, as a sign of life.
+ALIVE_SECONDS: Final = 600
 
 _TRUE: Final = "true"
 

@@ -174,7 +174,8 @@ class QueryStatus(ApiModel):
     lag_seconds: LargeCount | None = None
     """Age in seconds of the oldest change that waits."""
     recorded_time: Time | None = None
-    """Time at which the driver recorded these figures, by its clock; it does so only when one has changed."""
+    """Time at which the driver recorded these figures, by its clock: when one has changed, and at least every ten
+    minutes. A later time alone is not written here."""
 
 
 class SnapshotStatus(ApiModel):

@@ -15,7 +15,7 @@ Two parts tell of it:
     3. it has ended                                                       FAILED
     4. the record has the error of a driver: no later one has followed    RETRYING, unless it is being stopped
     5. it is said to run, and has no driver                               INTERRUPTED
-    6. a driver runs, and has recorded progress since its start           FOLLOWING
+    6. a driver runs, and has recorded progress since its start           FOLLOWING, or SILENT after SILENT_SECONDS
     7. otherwise the state of the application decides                     `query_state.BY_APPLICATION`
 
 A driver keeps its error in the record until the next one follows the tunnel, so that the object does not seem well
@@ -24,8 +24,10 @@ says why. Exit code 2, a document or pod that is wrong, leaves no record: the Sp
 the application waits for its next attempt.
 
 The record's times are the driver's, and the start of its pod is that of its node, so both are by one clock. Where that
-is not known the submission stands for it, by the clock of the Spark operator, which may differ by CLOCK_SECONDS. Where
-the Spark operator is gone, an application is RUNNING for good, whatever becomes of its driver.
+is not known the submission stands for it, by the clock of the Spark operator, which may differ by CLOCK_SECONDS. So may
+that of this operator, by which a record gets old: a driver that follows the tunnel writes every ALIVE_SECONDS, and one
+that is frozen, or cut off from the API server, leaves a record that was well. Where the Spark operator is gone, an
+application is RUNNING for good, whatever becomes of its driver.
 """
 
 from __future__ import annotations
@@ -33,16 +35,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.query.record import QueryProgress, QueryRecord, read_query_record
+from ots_tunnel.query.record import ALIVE_SECONDS, QueryProgress, QueryRecord, read_query_record
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.spark.application_state import Application, AppState, read_application
 from ots_tunnel_operator.assess.spark.query_state import BY_APPLICATION, PROBLEMS, QueryState
 from ots_tunnel_operator.reasons import Problem
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.pod import SparkPod
 from ots_tunnel_operator.world.world import World
 
-#: Seconds by which the clocks of driver and Spark operator may differ.
+#: Seconds by which the clocks of driver, Spark operator and this operator may differ.
 CLOCK_SECONDS = 60.0
+#: Age in seconds from which on a record tells nothing of the driver: an API server may refuse two writes of the driver.
+SILENT_SECONDS = 3 * ALIVE_SECONDS + CLOCK_SECONDS
 #: States in which an error of the record is that of a driver that somebody has stopped since, or that comes again.
 _STOPPED = frozenset({AppState.SUSPENDING, AppState.SUSPENDED, AppState.RESUMING, AppState.INVALIDATING})
 
@@ -81,7 +86,7 @@ def assess_query(world: World, *, missing_seconds: float) -> Query:
     record = _record(world, name)
     progress, recorded = (None, None) if record is None else (record.progress, record.updated)
     state = _state(world, application, record, missing_seconds)
-    message = _message(state, application, progress)
+    message = _silence(recorded) if state is QueryState.SILENT else _message(state, application, progress)
     problem = None
     if state in PROBLEMS:
         reason, hint = PROBLEMS[state]
@@ -122,7 +127,9 @@ def _state(world: World, app: Application | None, record: QueryRecord | None, mi
     drivers = _drivers(world)
     if not drivers:
         return QueryState.INTERRUPTED
-    return QueryState.FOLLOWING if _is_since(drivers, app, record.updated) else state
+    if not _is_since(drivers, app, record.updated):
+        return state
+    return QueryState.SILENT if world.now - record.updated > SILENT_SECONDS else QueryState.FOLLOWING
 
 
 def _drivers(world: World) -> tuple[SparkPod, ...]:
@@ -136,6 +143,14 @@ def _is_since(drivers: tuple[SparkPod, ...], app: Application, updated: float) -
     if starts:
         return updated >= max(starts)
     return app.submitted is None or updated >= app.submitted - CLOCK_SECONDS
+
+
+def _silence(recorded: float | None) -> str:
+    """What is to be said of a driver that records nothing any more."""
+    return (
+        f"the driver has recorded nothing since {timestamp(recorded or 0.0)}, so that nobody knows whether it follows "
+        "the tunnel: see its log, and whether it reaches the API server"
+    )
 
 
 def _message(state: QueryState, app: Application | None, progress: QueryProgress | None) -> str:

@@ -2,7 +2,8 @@
 
 The driver tells how old the oldest change is that waits, and nothing of single channels. While it does not run, consume
 points tell the most that the lag can be, which is said only where the query has a problem: a table without changes
-would look late in every restart.
+would look late in every restart. Of a driver that has gone silent nothing is known, and the retention counts from what
+was certainly read.
 """
 
 from __future__ import annotations
@@ -32,3 +33,18 @@ def lag_of_query(measured: Lag | None, query: Query) -> Lag | None:
     # how late a single channel is nobody tells
     channels = tuple(replace(channel, seconds=None, caught_up=None) for channel in measured.channels)
     return replace(measured, seconds=seconds, caught_up=None if seconds is None else seconds == 0, channels=channels)
+
+
+def unread_behind(measured: Lag | None, query: Query, now: float) -> Lag | None:
+    """What may wait behind a driver that has gone silent: what came after the consume points, and after the time until
+    which it has recorded that everything was read.
+
+    Args:
+        measured: by the service alone.
+        query: of this world.
+        now: seconds since 1970.
+    """
+    until = None if query.progress is None else query.progress.read_until
+    if measured is None or measured.seconds is None or until is None:
+        return measured
+    return replace(measured, seconds=min(measured.seconds, max(0, int(now - until))))

@@ -20,6 +20,8 @@ class QueryState(enum.Enum):
     """The application was not picked up for so long that no Spark operator can be watching it."""
     FOLLOWING = "following"
     """The driver runs and has recorded its progress."""
+    SILENT = "silent"
+    """The driver is there, and has recorded nothing for so long that nobody knows what it does."""
     RETRYING = "retrying"
     """A driver has ended with an error, and the next one does not follow the tunnel yet."""
     INTERRUPTED = "interrupted"

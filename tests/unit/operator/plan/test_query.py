@@ -155,6 +155,35 @@ def test_ready_needs_a_driver_that_reads_every_channel(changes: dict[str, Any], 
     assert conditions(query_world(**changes))["Ready"] == ready
 
 
+def test_a_driver_that_has_gone_silent_tells_nothing() -> None:
+    """Frozen, or cut off from the API server: its last record was well."""
+    old = query_app("RUNNING", age=50_000) | query_record(age=3000)
+    found = query_world(old)
+    status, plan = reported(found), planned(found)
+    ready = next(item for item in status["conditions"] if item["type"] == "Ready")
+
+    assert (plan.wait, plan.problem) == (None, None)
+    assert steps(found) == OBJECTS
+    assert (ready["status"], ready["reason"]) == ("Unknown", "NotObserved")
+    assert ready["message"].startswith(
+        "the driver has recorded nothing since 2027-01-15T07:10:00Z, so that nobody knows whether it follows the "
+        "tunnel: see its log, and whether it reaches the API server"
+    )
+    assert conditions(found)["SinkReady"] == ("Unknown", "NotObserved")
+    assert status["spark"] == {"application": NAME, "state": "RUNNING"}
+    assert not {"seconds", "caughtUp"} & set(status["lag"])
+    assert "rowsPerSecond" not in status["throughput"]
+    free = reported(query_world(old, tunnel=FREE))
+    unread = next(item for item in free["conditions"] if item["type"] == "Ready")
+    assert (unread["status"], unread["reason"]) == ("False", "ChannelsUnowned")
+    assert "not every channel is read by the query: the driver has recorded nothing since" in unread["message"]
+    late = Tunnel(description(channel("c1", client=CLIENT, consumed=NOW - 90_000), kind=TunnelType.Stream))
+    at_risk = query_world(old, tunnel=late)
+    # the lag cannot be seen, and Degraded tells the most that it can be
+    assert conditions(at_risk)["Ready"] == ("Unknown", "NotObserved")
+    assert conditions(at_risk)["Degraded"] == ("True", "RetentionAtRisk")
+
+
 def test_a_query_without_a_batch_tells_nothing_of_its_sink() -> None:
     following = replace(WELL, batch_id=None, rows_per_second=None, lag_seconds=None)
     found = query_world(query_app("RUNNING") | query_record(following))

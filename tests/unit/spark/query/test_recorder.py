@@ -6,7 +6,7 @@ import pytest
 
 from ots_tunnel.errors import OwnershipLost, ServiceError
 from ots_tunnel.query.document import QueryRecordConfig
-from ots_tunnel.query.record import QueryProgress, query_items, read_query_record
+from ots_tunnel.query.record import ALIVE_SECONDS, QueryProgress, query_items, read_query_record
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
 from ots_tunnel.spark.query.recorder import READ_PAUSE, WRITE_PAUSE, Recorder
 from tests.support.kube.config_maps import ConfigMapServer
@@ -65,6 +65,18 @@ def test_until_when_an_idle_table_was_read_is_written_seldom(
 
     assert recorded(config_map_server).read_until == begin + 2 * READ_PAUSE
     assert len(config_map_server.writes) == 4  # one of them made the map
+
+
+def test_a_driver_shows_that_it_lives_where_nothing_changes(
+    config_map_server: ConfigMapServer, recorder: Recorder, clock: Clock
+) -> None:
+    """The driver looks once a second, also between two triggers that are an hour apart."""
+    config_map_server.make(PATH)
+    for after in range(3601):
+        clock.seconds = after
+        recorder.follow(QueryProgress(1, 0, 0, 2))
+
+    assert len(config_map_server.writes) == 2 + 3600 // ALIVE_SECONDS  # one of them made the map
 
 
 def test_until_when_everything_was_read_outlives_the_driver(

@@ -4,10 +4,10 @@ Whoever starts the driver makes the ConfigMap before, with the tunnel's id as it
 to another tunnel and is never written; a missing one is never made here, because nobody would own it. The record is no
 lock: Spark's own log refuses the second of two drivers with one folder of checkpoints.
 
-Nothing is written while no figure has changed, and at most every `WRITE_PAUSE` seconds. Until when everything was read
-changes all the time; that alone is written every `READ_PAUSE` seconds. While a driver does not know it, that of the
-record stays: what was read stays read. An API server that does not answer is tried again with the next figures, because
-the query does not need it.
+Figures are written at most every `WRITE_PAUSE` seconds, and those that have not changed every `ALIVE_SECONDS`, as a
+sign of life. Until when everything was read changes all the time; that alone is written every `READ_PAUSE` seconds.
+While a driver does not know it, that of the record stays: what was read stays read. An API server that does not answer
+is tried again with the next figures, because the query does not need it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 from ots_tunnel.errors import CodecError, OwnershipLost, ServiceError, TransportError
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.query.document import QueryRecordConfig
-from ots_tunnel.query.record import QueryProgress, query_items, read_query_record
+from ots_tunnel.query.record import ALIVE_SECONDS, QueryProgress, query_items, read_query_record
 from ots_tunnel.snapshot.record import PROGRESS_LABEL
 
 #: Least seconds between two writes of figures.
@@ -57,14 +57,16 @@ class Recorder:
     clock: Callable[[], float] = time.monotonic
     _written: QueryProgress | None = None
     _next: float = float("-inf")
+    _silent_until: float = float("-inf")
 
     def follow(self, progress: QueryProgress) -> None:
-        """Record figures, unless they are known, or the last ones were written just now.
+        """Record figures, unless they were written not long ago, or others just now.
 
         Raises:
             OwnershipLost: the ConfigMap is gone, or belongs to another tunnel. ServiceError: it may not be written.
         """
-        if not self._is_news(progress) or self.clock() < self._next:
+        is_due = self._is_news(progress) or self.clock() >= self._silent_until
+        if not is_due or self.clock() < self._next:
             return
         self._next = self.clock() + WRITE_PAUSE
         try:
@@ -104,6 +106,7 @@ class Recorder:
             else:
                 break
         self._written = progress
+        self._silent_until = self.clock() + ALIVE_SECONDS
 
     def _read(self) -> dict[str, Any]:
         place = f"ConfigMap {self.config.config_map!r} in namespace {self.config.namespace!r}"

@@ -10,6 +10,7 @@ import pytest
 from ots_tunnel.model import TunnelType
 from ots_tunnel.query.record import QueryProgress
 from ots_tunnel_operator.assess.spark.application_state import AppState
+from ots_tunnel_operator.assess.spark.query import SILENT_SECONDS
 from ots_tunnel_operator.assess.spark.query_state import BY_APPLICATION, QueryState
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.world.pod import SparkPod
@@ -29,6 +30,7 @@ from tests.support.operator.query_worlds import (
 from tests.support.operator.worlds import NOW, assessed, channel, description, world
 
 BROKEN = replace(WELL, error="option 'tunnel': found 'flights-copy', which client x consumes")
+OLD = 50_000.0
 FINAL = replace(WELL, error="records of a logged batch are gone", is_final=True)
 
 
@@ -49,6 +51,12 @@ def test_every_state_of_an_application_has_one_of_the_query(state: AppState) -> 
         (query_app("RUNNING") | query_record(), QueryState.FOLLOWING),
         (query_app("RUNNING") | query_record(age=359), QueryState.FOLLOWING),
         (query_app("RUNNING") | query_record(age=361), QueryState.STARTING),
+        (query_app("RUNNING", age=OLD) | query_record(age=SILENT_SECONDS), QueryState.FOLLOWING),
+        (query_app("RUNNING", age=OLD) | query_record(age=SILENT_SECONDS + 1), QueryState.SILENT),
+        (query_app("RUNNING", age=OLD) | query_record(BROKEN, age=OLD), QueryState.RETRYING),
+        (query_app("SUBMITTED", age=OLD) | query_record(age=OLD), QueryState.STARTING),
+        (query_app("SUSPENDED", age=OLD) | query_record(age=OLD), QueryState.INTERRUPTED),
+        (query_app("PENDING_RERUN", age=OLD) | query_record(age=OLD), QueryState.INTERRUPTED),
         (query_app("RUNNING") | query_record(label="another"), QueryState.STARTING),
         (query_app("RUNNING") | query_record(BROKEN), QueryState.RETRYING),
         (query_app("PENDING_RERUN") | query_record(BROKEN), QueryState.RETRYING),
@@ -137,6 +145,7 @@ def test_a_problem_says_why_the_driver_has_ended(children: Children, reason: Rea
         (query_app("RUNNING") | query_record(), 0, True),
         (query_app("RUNNING") | query_record(replace(WELL, lag_seconds=40)), 40, False),
         (query_app("RUNNING") | query_record(replace(WELL, lag_seconds=None)), None, None),
+        (query_app("RUNNING", age=OLD) | query_record(age=OLD), None, None),
         (query_app("SUBMITTED") | query_record(), None, None),
         (query_app("FAILING") | query_record(), 3000, None),
     ],
@@ -166,6 +175,29 @@ def test_a_table_that_is_idle_for_longer_than_its_retention_has_no_gap_while_a_q
     assert [len(seen.gaps) for seen in (unread, found, later, of_another)] == [1, 0, 0, 1]
     assert found.problem is None
     assert found.read_mark.time == NOW - 60
+
+
+@pytest.mark.parametrize(
+    ("age", "read_until", "used"),
+    [
+        (60.0, None, 0),
+        (OLD, None, 90),
+        (36_000.0, NOW - 36_000, 36),
+        (OLD, NOW - 95_000, 90),
+    ],
+    ids=["a driver that writes", "silent", "silent, of an idle table", "silent, of a table with changes"],
+)
+def test_behind_a_silent_driver_the_retention_counts_from_what_was_certainly_read(
+    age: float, read_until: float | None, used: int
+) -> None:
+    """The retention is 100,000 s. Consume points of an idle table stand still; what was read stays read."""
+    stood = Tunnel(description(channel("c1", client=CLIENT, consumed=NOW - 90_000), kind=TunnelType.Stream))
+    progress = replace(WELL, read_until=None if read_until is None else int(read_until))
+    children = query_app("RUNNING", age=2 * OLD) | query_record(progress, age=age)
+    found = assessed(query_world(children, tunnel=stood))
+
+    assert found.retention_used == used
+    assert (found.degradation is not None and found.degradation.reason is Reason.RETENTION_AT_RISK) == (used == 90)
 
 
 def test_a_high_lag_of_the_driver_is_told() -> None:
