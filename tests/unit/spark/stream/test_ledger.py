@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ots_tunnel.errors import InvalidTransition, SinkRejected
-from ots_tunnel.model import FINISHED, ChannelId, Token, TunnelId
+from ots_tunnel.model import FINISHED, ChannelId, SequenceInfo, Token, TunnelId
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.spark.stream.channel_pages import REFRESH_SECONDS, GivenPage
 from ots_tunnel.spark.stream.cut import Cut
@@ -331,9 +331,12 @@ def test_a_run_that_ends_tells_of_a_channel_that_never_had_a_record() -> None:
 def test_idle_channels_share_their_batches() -> None:
     names = [ChannelId(f"c{number}") for number in range(20)]
     idle = Idle(*names)
-    for number, name in enumerate(names):  # a table that comes to rest
+    for number, name in enumerate(
+        names
+    ):  # a table that comes to rest: each channel has its last record at its own time
         idle.now = number * REFRESH_SECONDS / len(names)
-        idle.look(name, idle.now)
+        written = SequenceInfo(0, round(idle.now * 1e6), number)
+        idle.look(name, idle.now, [record((("id", number),), sequence=written)])
         idle.plan()
     calm = idle.batches
 
@@ -344,7 +347,8 @@ def test_idle_channels_share_their_batches() -> None:
         idle.plan()
 
     assert idle.batches - calm <= 12 + 2
-    assert all(idle.now - idle.until(name) <= REFRESH_SECONDS for name in names)  # type: ignore[operator]
+    told = [idle.offsets[-1].channels[name].position.until for name in names]
+    assert all(until is not None and idle.now - until <= REFRESH_SECONDS for until in told)
 
 
 def test_a_checkpoint_of_another_client_is_refused() -> None:
