@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import socket
 import threading
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -20,19 +22,35 @@ pytestmark = [pytest.mark.api, pytest.mark.timeout(400)]
 #: Seconds within which an operator has started, beside other tests.
 STARTING = 120.0
 
-NAMESPACE = "stop"
 #: Number of objects; more than the thread pool for blocking calls has threads.
 OBJECTS = 10
 
 
-class Trickling:
-    """An endpoint that goes on answering, a byte at a time: no time limit for the next byte ends such a call.
+@contextmanager
+def swallowing_endpoint() -> Iterator[str]:
+    """Serve an endpoint that neither accepts nor refuses connections, because its queue is full."""
+    with ExitStack() as stack:
+        server = stack.enter_context(socket.socket())
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        for _ in range(3):
+            client = stack.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(server.getsockname())
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
-    `calls` is the number of calls that it has begun to answer.
-    """
+
+@contextmanager
+def trickling_endpoint() -> Iterator[str]:
+    """Serve an endpoint that goes on answering, a byte at a time: no time limit for the next byte ends such a call."""
+    with Trickling() as endpoint:
+        yield endpoint.url
+
+
+class Trickling:
+    """Answers a byte a second to every connection."""
 
     def __init__(self) -> None:
-        self.calls = 0
         self._over = threading.Event()
         self._server = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.url = f"http://127.0.0.1:{self._server.getsockname()[1]}"
@@ -53,37 +71,45 @@ class Trickling:
     def _answer(self, client: socket.socket) -> None:
         with client, suppress(OSError):  # the client has left
             client.recv(65536)
-            self.calls += 1
             client.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
             while not self._over.wait(1.0):
                 client.sendall(b"x")
 
 
-def test_an_endpoint_whose_answers_never_end_does_not_delay_the_exit(api_server: ApiServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("serving", [swallowing_endpoint, trickling_endpoint])
+def test_calls_that_do_not_end_keep_the_operator_from_no_part_of_its_end(
+    api_server: ApiServer, tmp_path: Path, serving: Callable[[], AbstractContextManager[str]]
+) -> None:
+    """It hands the Lease back and ends well, in the time that a pod has."""
     api = KubeApi(api_server.kubeconfig)
-    api.create_namespace(NAMESPACE)
+    namespace = serving.__name__.replace("_", "-")
+    api.create_namespace(namespace)
     data = {key: base64.b64encode(b"x").decode() for key in ("accessKeyId", "accessKeySecret")}
-    metadata = {"name": "ots-credentials", "namespace": NAMESPACE}
+    metadata = {"name": "ots-credentials", "namespace": namespace}
     api.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
-    flags = ("--lease-namespace", NAMESPACE)
+    flags = ("--lease-namespace", namespace)
     with (
-        Trickling() as endpoint,
-        OperatorProcess(api_server.kubeconfig, NAMESPACE, tmp_path / "log", *flags) as operator,
+        serving() as endpoint,
+        OperatorProcess(api_server.kubeconfig, namespace, tmp_path / "log", *flags) as operator,
     ):
         for number in range(OBJECTS):
             name = f"object-{number}"
-            endpoints = {"source__endpoint": endpoint.url, "sink__tablestore__endpoint": endpoint.url}
+            endpoints = {"source__endpoint": endpoint, "sink__tablestore__endpoint": endpoint}
             document = tunnel_object(name, **endpoints, source__tunnel__name=name)
-            document["metadata"]["namespace"] = NAMESPACE
+            document["metadata"]["namespace"] = namespace
             api.create(document)
         operator.start()
-        wait_until(lambda: endpoint.calls >= 2, STARTING, "calls have begun", explain=operator.last_output)
 
-        # a process that waited for its threads would not end
+        def all_begun() -> bool:
+            return all(item["metadata"].get("finalizers") for item in api.list("TablestoreTunnel", namespace))
+
+        wait_until(all_begun, STARTING, "every loop has begun", explain=operator.last_output)
+        time.sleep(1.0)  # then every loop waits in a call, which takes much longer than a second
+
         code = operator.stop()
 
         assert code == 0, operator.last_output()
-        lease = api_server.must("-n", NAMESPACE, "get", "lease", "ots-tunnel-operator", "-o", "jsonpath={.spec}")
+        lease = api_server.must("-n", namespace, "get", "lease", "ots-tunnel-operator", "-o", "jsonpath={.spec}")
         assert '"holderIdentity":""' in lease
 
 

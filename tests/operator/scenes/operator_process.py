@@ -11,8 +11,8 @@ from types import TracebackType
 
 from tests.support.programs.processes import inherited_environment, module
 
-#: Seconds that an operator may take to end beside other tests; by itself it ends in three.
-_STOP_SECONDS = 60.0
+#: Seconds that an operator may take to end: the chart's terminationGracePeriodSeconds, after which a pod is killed.
+_STOP_SECONDS = 30.0
 
 
 #: The operator, whose main thread, and with it the event loop, stands still from a signal on; its other threads run on.
