@@ -27,6 +27,14 @@ def test_no_test_of_a_stage_is_outside_of_its_folders(stage: suite.Stage, marks:
     assert [path for path in marked if not any(path.is_relative_to(folder) for folder in folders)] == []
 
 
+def test_only_a_run_that_ends_with_the_gate_measures_coverage() -> None:
+    measured = [stage.name for stage in suite.chosen(["--only", "coverage", "fast", "lint"]) if stage.is_measured]
+
+    assert measured == ["fast"]
+    assert [stage.name for stage in suite.chosen(["--only", "coverage", "fast"])] == ["fast", "coverage"]
+    assert not any(stage.is_measured for stage in (*suite.chosen([]), *suite.chosen(["--only", "fast", "api"])))
+
+
 def test_what_a_stage_starts_compiles_its_modules_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setattr(suite, "REPORTS", tmp_path)
