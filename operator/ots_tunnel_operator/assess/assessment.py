@@ -10,7 +10,7 @@ from ots_tunnel_operator.assess.degradation import find_degradation
 from ots_tunnel_operator.assess.forecast import base_eta, retention_ahead, retention_used
 from ots_tunnel_operator.assess.gaps import Gap, find_gaps
 from ots_tunnel_operator.assess.kept_reports import shown
-from ots_tunnel_operator.assess.lag import Lag, measure
+from ots_tunnel_operator.assess.lag import Lag, measure, without_stale
 from ots_tunnel_operator.assess.preflight import find_problem, find_verdict
 from ots_tunnel_operator.assess.read_mark import ReadMark, read_mark
 from ots_tunnel_operator.assess.scaling.peeking import is_paused, is_read_to_its_end
@@ -81,12 +81,15 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     answered = None if description is None else measure(description, world.pods, world.now)
     completed, done = is_completed(world), was_completed(world)
     scaling = assess_scaling(world, answered, stopped_by(world, problem, snapshot, completed=completed or done))
-    measured = None if description is None else measure(description, seen.pods, world.now, world.peeks)
+    told = without_stale(world.peeks, world.now)
+    measured = None if description is None else measure(description, seen.pods, world.now, told)
     lag = lag_of_query(measured, query)
     # the next worker counts the retention from the consume points, whatever a look without a client has found; of a
     # stream without a tunnel from the checkpoints, where the look has read
     has_stood = is_paused(world) and world.resource.spec.source.stream is None
-    points = measure(description, seen.pods, world.now) if description is not None and has_stood else lag
+    points = lag
+    if description is not None and (has_stood or len(told) < len(world.peeks)):
+        points = measure(description, seen.pods, world.now, {} if has_stood else world.peeks)
     if query.state is QueryState.SILENT and not has_stood:
         points = unread_behind(measured, query, world.now)
     used, ahead = retention_used(world, points), retention_ahead(world, points, snapshot, eta)

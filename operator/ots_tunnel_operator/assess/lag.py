@@ -16,6 +16,9 @@ from ots_tunnel_operator.world.service import Peek
 
 NANOSECONDS = 1_000_000_000
 
+#: Seconds for which a look at a shard tells its lag although each later one has failed.
+STALE_SECONDS = 600.0
+
 #: States of a worker's channel while the worker has it; reports on other states describe the past.
 HELD = frozenset({"OPEN", "CLOSING"})
 
@@ -196,6 +199,16 @@ def measure(
         caught_up=caught_up,
         channels=channels,
     )
+
+
+def without_stale(peeks: Mapping[str, Peek], now: float) -> Mapping[str, Peek]:
+    """The looks that still tell a lag: a shard that cannot be looked at may have been read on.
+
+    Args:
+        peeks: the last look at each channel.
+        now: seconds since 1970.
+    """
+    return {key: peek for key, peek in peeks.items() if not peek.has_failed or now - peek.time <= STALE_SECONDS}
 
 
 def _slowest(channels: Sequence[ChannelLag]) -> int | None:

@@ -159,7 +159,9 @@ def _consuming(world: World, lag: Lag | None, degraded: ConditionValue) -> Condi
         reason = Reason.CHANNELS_MOVING if _takers(world) else Reason.CHANNELS_UNOWNED
         return ConditionValue(False, reason, f"not every {part} has a worker: {_ORPHANED}")
     if lag is None or lag.seconds is None:
-        return ConditionValue(None, Reason.UNKNOWN, "the lag is not known yet")
+        is_of_look = world.resource.spec.source.stream is not None and world.peek_failure
+        why = f": {world.peek_failure}" if is_of_look else " yet"
+        return ConditionValue(None, Reason.UNKNOWN, f"the lag is not known{why}")
     return ConditionValue(True, Reason.CONSUMING, f"every {part} has a worker")
 
 

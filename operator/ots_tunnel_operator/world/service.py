@@ -50,6 +50,8 @@ class Peek:
     as consume points are; None is unknown. Of a lease also by one that has found a record: the oldest one unread."""
     is_of_lease: bool = False
     """Whether it is a bound that holds whoever reads the shard."""
+    has_failed: bool = False
+    """Whether a later look at the shard has failed, so that this one grows old."""
     is_trimmed: bool = False
     """Whether the stream has dropped records behind the checkpoint of a lease: no worker can read them any more."""
 

@@ -11,7 +11,8 @@ was found before stays: everything that was committed before it was delivered, a
 shard that the stream lists no more, and that was not read to its end, is lost in the same way.
 
 A shard that cannot be read keeps none from being looked at: the look goes on with the others, and the next one begins
-with those. A few failures end a look, because then it is the service that does not answer.
+with those. A few failures end a look, because then it is the service that does not answer. What was found before tells
+the lag for a while longer (`assess.lag`).
 """
 
 from __future__ import annotations
@@ -82,6 +83,8 @@ async def look_at_checkpoints(
         except CALL_ERRORS as error:
             failures.append(error)
             cache.unread_shards[shard] = world.now
+            if shard in cache.peeks:
+                cache.peeks[shard] = replace(before, has_failed=True)
         else:
             cache.unread_shards.pop(shard, None)
     if failures:
@@ -98,7 +101,7 @@ async def _read(instance: Instance, lease: Lease, now: float, before: Peek, *, i
         page = await instance.streams.read(iterator, limit=1)
     except (TunnelExpired, ObjectNotExist):
         # the oldest record of all may be trimmed between the two calls: then nothing that was consumed ends before it
-        return replace(before, time=now, waits=True, is_trimmed=has_begun or not is_listed)
+        return replace(before, time=now, waits=True, has_failed=False, is_trimmed=has_begun or not is_listed)
     except ParameterInvalid:
         # a program may store any text as a checkpoint: how late the shard is, only a worker can tell
         return Peek(now, waits=True, is_of_lease=True)

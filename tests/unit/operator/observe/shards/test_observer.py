@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -36,7 +36,7 @@ from tests.support.operator.stream_worlds import (
     stream_resource,
     stream_world,
 )
-from tests.support.operator.worlds import KEYS, NOW, SETTINGS, planned, report_channel
+from tests.support.operator.worlds import KEYS, NOW, SETTINGS, planned, report_channel, reported
 
 READ = Position("i")
 OURS = WorkerId("01234567-pod-1-1-aa")
@@ -413,6 +413,31 @@ async def test_a_shard_that_cannot_be_read_keeps_no_other_from_being_looked_at(m
     cache.tunnel = None
     found = await look(cache, unowned)
     assert {shard: peek.empty for shard, peek in found.peeks.items()} == {"s2": NOW - 300}
+
+
+async def test_a_look_that_has_failed_since_tells_no_lag_after_a_while() -> None:
+    """It grew with the age of the look, and LagHigh asked for more workers."""
+    service = Service(records={"i": NOW - 300})
+    cache = connected(service)
+    silent = (replace(stream_pod(), report=None),)
+
+    async def after(seconds: float) -> dict[str, Any]:
+        return reported(await look(cache, stream_world(tunnel=UNREAD, pods=silent, now=NOW + seconds)))
+
+    assert (await after(0))["lag"]["seconds"] == 300
+    service.read_error = ConnectError("broken")
+    assert (await after(600))["lag"]["seconds"] == 900
+    unseen = await after(660)
+    assert (unseen["lag"]["byCheckpoint"], unseen["lag"]["notLookedAt"]) == (0, 2)
+    assert "seconds" not in unseen["lag"]
+    (ready,) = (found for found in unseen["conditions"] if found["type"] == "Ready")
+    assert ready["status"] == "Unknown"
+    assert ready["message"].startswith("the lag is not known: broken;")
+    # what the stream drops does not wait for a look
+    assert unseen["lag"]["retentionUsedPercent"] == 0
+    assert (await after(50_000))["lag"]["retentionUsedPercent"] == 50
+    service.read_error = None
+    assert (await after(50_060))["lag"]["seconds"] == 50_340
 
 
 async def test_a_service_that_does_not_answer_is_asked_for_few_shards() -> None:
