@@ -65,6 +65,17 @@ async def bench() -> AsyncIterator[Bench]:
         await made.table.close()
 
 
+async def test_a_page_of_another_site_controls_nothing(bench: Bench) -> None:
+    """A browser sends it without asking first, where the body is called a text."""
+    own, rule = bench.emulator.admin_url, '{"operation": "GetRow", "code": "OTSServerBusy", "count": 1}'
+    for origin, status in (("https://example.com", 403), ("null", 403), ("http://127.0.0.1:1", 403), (own, 200)):
+        headers = {"Origin": origin, "Content-Type": "text/plain"}
+        async with bench.http.post(f"{own}/faults", data=rule, headers=headers) as answer:
+            assert (answer.status, origin) == (status, origin)
+            found = await answer.json()
+    assert found == {"rules": 1}
+
+
 async def test_split_and_merge(bench: Bench) -> None:
     await bench.client.create_tunnel("t", "tunnel", TunnelType.Stream)
     await bench.write(*range(10))

@@ -8,6 +8,7 @@ from dataclasses import asdict, fields
 from functools import partial
 from importlib.resources import files
 from typing import Any
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -59,7 +60,7 @@ def admin_application(service: Service, descriptors: LastDescriptor) -> web.Appl
         descriptors.connected(request.transport)
         return await handler(request)
 
-    application = web.Application(middlewares=[connected, _refusals])
+    application = web.Application(middlewares=[connected, _refusals, _own_page])
     application.router.add_get("/healthz", healthz)
     application.router.add_get("/", page)
     application.router.add_get("/state", state)
@@ -192,6 +193,17 @@ async def _refusals(
         return await handler(request)
     except Refusal as refusal:
         return web.json_response({"code": refusal.code, "message": refusal.message}, status=refusal.status)
+
+
+@web.middleware
+async def _own_page(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Refuse what a page of another site posts: any that is open in a browser of this machine reaches this port."""
+    origin = request.headers.get("Origin")
+    if request.method != "GET" and origin is not None and urlsplit(origin).netloc != request.host:
+        raise Refusal("OTSNoPermissionAccess", f"Origin: found {origin!r}, allowed are pages of {request.host!r}")
+    return await handler(request)
 
 
 def _text(document: Document, name: str) -> str:
