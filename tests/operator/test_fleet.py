@@ -67,12 +67,13 @@ def test_many_idle_objects_cost_no_write_and_hardly_a_read(api_server: ApiServer
         # every first pass has begun by then: spread over 0.03 s an object
         time.sleep(20 + 0.03 * objects)
         started, written_at_start = list(scene.proxy.requests), list(scene.proxy.writes)
+        bodies = b"\n".join(scene.proxy.bodies[:5]).decode()
 
         # the operator works: an edit is carried out
         scene.kube.patch("TablestoreTunnel", scene.namespace, "copy-7", {"spec": {"suspend": True}})
         scene.until(lambda: scene.is_true("Suspended", "copy-7"), "one of them is suspended")
 
-    assert (written, written_at_start) == ([], [])
+    assert (written, written_at_start) == ([], []), bodies
     assert len(idle) <= READS_A_MINUTE * objects * IDLE_SECONDS / 60, _summary(idle)
     assert len(started) <= READS_AT_START * objects, _summary(started)
     assert not [request for request in idle + started if "/copy-" in request]

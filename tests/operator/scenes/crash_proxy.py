@@ -104,9 +104,9 @@ class _Answer(ClientResponse):
 class CrashProxy:
     """Context manager that serves both upstreams in a separate thread.
 
-    `writes` is every write since `arm`, as "METHOD path"; `killed` is set once the armed kill has happened. `requests`
-    is every request to the API server, watches included, likewise. `refused` maps a part of a path on the API server to
-    the HTTP status with which requests to it are refused.
+    `writes` is every write since `arm`, as "METHOD path", and `bodies` is what they have sent; `killed` is set once the
+    armed kill has happened. `requests` is every request to the API server, watches included, likewise. `refused` maps a
+    part of a path on the API server to the HTTP status with which requests to it are refused.
 
     A `middleware` stands before the API server (`api_faults`); it may set the keys LOST and STREAM of a request.
     """
@@ -118,6 +118,7 @@ class CrashProxy:
         self._armed: tuple[int, Moment, Callable[[], None]] | None = None
         self._dying = False
         self.writes: list[str] = []
+        self.bodies: list[bytes] = []
         self.requests: list[str] = []
         self.refused: dict[str, int] = {}
         self.killed = threading.Event()
@@ -129,7 +130,7 @@ class CrashProxy:
     def arm(self, number: int = 0, moment: Moment = Moment.BEFORE, kill: Callable[[], None] = lambda: None) -> None:
         """Restart the count at 1 and call `kill` at write `number`; 0 only counts."""
         with self._lock:
-            self.writes = []
+            self.writes, self.bodies = [], []
             self.killed.clear()
             self._dying = False
             self._armed = (number, moment, kill) if number else None
@@ -196,7 +197,7 @@ class CrashProxy:
         if upstream.is_write(request.method, request.path):
             if self._dying:
                 return self._drop(request)
-            armed = self._count(request)
+            armed = self._count(request, body)
         try:
             async with self._session.request(
                 request.method,
@@ -217,9 +218,10 @@ class CrashProxy:
         except ClientError as error:
             return web.Response(status=502, text=f"the proxy cannot reach the server: {error}")
 
-    def _count(self, request: web.Request) -> tuple[Moment, Callable[[], None]] | None:
+    def _count(self, request: web.Request, body: bytes) -> tuple[Moment, Callable[[], None]] | None:
         with self._lock:
             self.writes.append(f"{request.method} {request.path}")
+            self.bodies.append(body)
             if self._armed is None or len(self.writes) != self._armed[0]:
                 return None
             _, moment, kill = self._armed
