@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ots_tunnel.model import TunnelDescription
 from ots_tunnel_operator.assess.completion import is_completed, was_completed
 from ots_tunnel_operator.assess.creation import of_recorded
 from ots_tunnel_operator.assess.degradation import find_degradation
@@ -22,7 +21,7 @@ from ots_tunnel_operator.assess.spark.query_state import QueryState
 from ots_tunnel_operator.assess.spark.snapshot import Snapshot, assess_snapshot
 from ots_tunnel_operator.assess.worker_pods.trouble import find_trouble
 from ots_tunnel_operator.reasons import Problem
-from ots_tunnel_operator.world.service import Peek, Tunnel
+from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World
 
 
@@ -85,13 +84,12 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     told = without_stale(world.peeks, world.now)
     measured = None if description is None else measure(description, seen.pods, world.now, told)
     lag = lag_of_query(measured, query)
-    # the next worker counts the retention from the consume points and the mark, whatever a look without a client has
-    # found since; of a stream without a tunnel from the checkpoints, also where the last look that has read one is old
+    # the next worker counts the retention from the consume points, whatever a look without a client has found; of a
+    # stream without a tunnel from the checkpoints, where the look has read
     has_stood = is_paused(world) and world.resource.spec.source.stream is None
     points = lag
     if description is not None and (has_stood or len(told) < len(world.peeks)):
-        counted = _marked(description, mark) if has_stood else world.peeks
-        points = measure(description, seen.pods, world.now, counted)
+        points = measure(description, seen.pods, world.now, {} if has_stood else world.peeks)
     if query.state is QueryState.SILENT and not has_stood:
         points = unread_behind(measured, query, world.now)
     used, ahead = retention_used(world, points), retention_ahead(world, points, snapshot, eta)
@@ -122,10 +120,3 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
         gaps=gaps,
         read_mark=read_mark(world, query.progress, is_last=True) if scaling.falls_asleep else mark,
     )
-
-
-def _marked(description: TunnelDescription, mark: ReadMark | None) -> dict[str, Peek]:
-    """The mark as a look at every channel, which it is: at its time nothing was left to read."""
-    if mark is None:
-        return {}
-    return {channel.channel_id: Peek(mark.time, waits=False, empty=mark.time) for channel in description.channels}

@@ -11,14 +11,10 @@ end, and they forget it when they end. So the operator keeps a mark, in status.r
 A look may move it to the earliest of these times:
 
     the description's service time    a channel that began later is not listed, and has nothing older
-    for every listed stream channel that has not ended, until when a worker reports it as consumed, or the last look
-    without a client that has found nothing behind its checkpoint (`observe.peek`)
+    for every listed stream channel that has not ended, until when a worker reports it as consumed
 
-A channel that has ended was read to its end. One that waits for its parents, or of which neither tells anything, holds
-the mark where it is. Only reports of workers on this very tunnel count. A mark of another tunnel is void.
-
-A worker compares each page with what it has consumed before. A look does not: behind changes that are gone it finds
-nothing, too. So it counts only where consume point and mark tell that at its time nothing could be gone.
+A channel that has ended was read to its end. One that waits for its parents, or that nobody reports, holds the mark
+where it is. Only reports of workers on this very tunnel count. A mark of another tunnel is void.
 
 A query by Spark looks at tunnel and channels itself, in the same way, and its record has the time. It tells nothing to
 the next driver, which finds the time of each channel in Spark's log.
@@ -27,13 +23,12 @@ It is moved only when it tells something new: when it is later, by more than a t
 consume points and the mark as it stands tell of some channel. So a table whose consume points move costs no write, and
 one whose consume points stand still two in a tenth of the retention: the status and the ConfigMap.
 
-When the last worker goes because nothing is to be read (docs/architecture.md rule 18), it is moved in any case: a
-tunnel that is lost while nobody reads takes its consume points along.
+When the last worker goes because nothing is to be read (docs/architecture.md rule 18), it is moved in any case: from
+then on nobody reports, and a tunnel that is lost while nobody reads takes its consume points along.
 
 Example: retention 10 h, one channel, consume point 12:00, mark none. At 12:59 the worker has read until 12:59, and
 there is no mark. At 13:01 it is 13:01, at 14:02 it is 14:02. A worker that starts at 23:00 finds that 14:02 is within
-the retention. It ends at once, and the object is suspended: the first look after that which finds nothing moves the
-mark there.
+the retention.
 """
 
 from __future__ import annotations
@@ -49,8 +44,6 @@ from ots_tunnel_operator.times import parse_time, timestamp
 from ots_tunnel_operator.world.service import Table, Tunnel
 from ots_tunnel_operator.world.world import World
 
-#: Seconds for which a look without a client, described before its pages, may last.
-_LOOK_SECONDS = 600.0
 #: Share of the retention by which a mark is later than what is known without it.
 _NEWS = 0.1
 
@@ -83,7 +76,7 @@ def read_mark(world: World, query: QueryProgress | None = None, *, is_last: bool
     tunnel_id = str(description.tunnel.tunnel_id)
     if tunnel_id != world.resource.recorded_tunnel.get("id"):
         return kept
-    found = _read(world, description, query, kept, table.stream_retention_seconds)
+    found = _read(world, description, query)
     if found is None:
         return kept
     known, news = _known_without(description, kept), _NEWS * table.stream_retention_seconds
@@ -102,13 +95,11 @@ def _kept(world: World) -> ReadMark | None:
     return ReadMark(str(tunnel_id), time)
 
 
-def _read(
-    world: World, description: TunnelDescription, query: QueryProgress | None, kept: ReadMark | None, retention: float
-) -> float | None:
+def _read(world: World, description: TunnelDescription, query: QueryProgress | None) -> float | None:
     """The time at which every listed stream channel had been read to its end; None is unknown."""
     if world.resource.spec.uses_query:
         return None if query is None else query.read_until
-    reported = _looked_at(world, description, kept, retention)
+    reported: dict[str, float] = {}
     for pod in world.pods:
         if pod.report is None or pod.report.tunnel_id != description.tunnel.tunnel_id:
             continue
@@ -116,23 +107,6 @@ def _read(
             if channel.consumed_up_to is not None:
                 reported[channel.channel_id] = max(reported.get(channel.channel_id, 0.0), channel.consumed_up_to)
     return read_by_all(description, reported)
-
-
-def _looked_at(
-    world: World, description: TunnelDescription, kept: ReadMark | None, retention: float
-) -> dict[str, float]:
-    """Channel id -> the last look without a client that has found nothing, and behind which nothing could be gone."""
-    mark = kept.time if kept is not None else None
-    found: dict[str, float] = {}
-    for channel in unended(description):
-        look = world.peeks.get(channel.channel_id)
-        if look is None or look.empty is None or look.is_of_lease:
-            continue
-        # without parents, whom nobody has asked for: then the start of the tunnel is what is certain
-        known = read_until(channel.channel_id, Token(""), description, mark=mark)
-        if known is not None and known >= look.empty + _LOOK_SECONDS - retention:
-            found[channel.channel_id] = look.empty
-    return found
 
 
 def _known_without(description: TunnelDescription, kept: ReadMark | None) -> float | None:

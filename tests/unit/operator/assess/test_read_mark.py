@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus, Stage, Token, TunnelType
@@ -18,7 +18,7 @@ from ots_tunnel_operator.report.status_change import is_urgent
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.absence import Failure, Missing, Unread
 from ots_tunnel_operator.world.pod import Pod
-from ots_tunnel_operator.world.service import Peek, Table, Tunnel
+from ots_tunnel_operator.world.service import Table, Tunnel
 from ots_tunnel_operator.world.world import World
 from tests.support.operator.worlds import (
     NOW,
@@ -177,33 +177,6 @@ def test_it_reaches_status_and_document_and_rolls_no_pod() -> None:
     assert workers[0] == workers[1] == workers[2]
 
 
-def looked(name: str, empty: float | None = NOW - 1) -> dict[str, Peek]:
-    return {name: Peek(NOW, waits=False, empty=empty)}
-
-
-def test_a_look_without_a_client_moves_it_where_no_worker_reads() -> None:
-    stands = idle(pods=())
-    assert moved(replace(stands, peeks=looked("c1"))) == NOW - 1
-    assert moved(replace(idle(pods=(), mark=OLD), peeks=looked("c1"))) == NOW - 1
-    # what a worker reports it has compared with what it has read before
-    assert moved(replace(idle(), peeks=looked("c1", NOW - 50))) == NOW - 1
-    for nothing in ({}, looked("c2"), looked("c1", None), {"c1": replace(looked("c1")["c1"], is_of_lease=True)}):
-        assert moved(replace(stands, peeks=nothing)) is None
-
-
-def test_a_look_behind_changes_that_may_be_gone_moves_nothing() -> None:
-    old = channel("c1", consumed=NOW - RETENTION - 500)
-    assert len(gaps_of(replace(idle(old, pods=()), peeks=looked("c1")))) == 1
-    assert gaps_of(replace(idle(old, pods=(), mark=NOW - RETENTION + 600), peeks=looked("c1"))) == ()
-    # a look of a time at which nothing was gone counts on, although something may be now
-    assert moved(replace(idle(old, pods=()), peeks=looked("c1", NOW - 1101))) == NOW - 1101
-    assert moved(replace(idle(old, pods=()), peeks=looked("c1", NOW - 1099))) is None
-    # the end of another channel says nothing about this one, whose start is unknown
-    others = channel("c1"), channel("c0", ENDED, consumed=NOW - 5)
-    assert moved(replace(idle(*others, pods=()), peeks=looked("c1"))) is None
-    assert moved(replace(idle(channel("c1"), pods=()), peeks=looked("c1"))) is None
-
-
 def test_a_look_that_failed_keeps_it() -> None:
     of = idle(mark=NOW - 5)
     problem = planned(replace(of, tunnel=Missing())).problem
@@ -247,7 +220,6 @@ class History:
     now: float = NOW
     logs: list[Log] = field(default_factory=lambda: [Log("c0"), Log("c1")])
     is_up: bool = True
-    peeks: dict[str, Peek] = field(default_factory=dict)
     listed: tuple[float, tuple[ChannelInfo, ...]] = (NOW, ())
     status: dict[str, Any] = field(default_factory=recorded)
 
@@ -256,7 +228,7 @@ class History:
         reports = tuple(read(log.name, log.reported) for log in self.logs if self.is_up and log.reported is not None)
         told = description(*infos, kind=TunnelType.Stream, service_time=listed_at, create_time_ns=int(NOW * 1e9))
         pods = (reader(*reports),) if self.is_up else ()
-        return replace(world(resource(self.status), tunnel=Tunnel(told), pods=pods), peeks=dict(self.peeks))
+        return world(resource(self.status), tunnel=Tunnel(told), pods=pods)
 
     def step(self, name: str, number: int) -> None:
         log = self.logs[number % len(self.logs)]
@@ -273,12 +245,6 @@ class History:
             case "look":
                 if (mark := read_mark(self.world())) is not None:
                     self.status["readUntil"] = mark.document()
-            case "peek" if not self.is_up:
-                self.listed = self.now, tuple(each.info() for each in self.logs)
-                self.now += 3 * number
-                self.peek(self.logs if number % 2 else [log])
-            case "wait":
-                self.now += number * RETENTION / 100
             case "down" | "up":
                 self.restart(is_up=name == "up")
         self.now += 1 + (number * number) % 20_000
@@ -290,13 +256,6 @@ class History:
             if not log.ended and log not in waiting and log is not hanging:
                 log.read(self.now, idle_advance=self.idle_advance)
 
-    def peek(self, logs: list[Log]) -> None:
-        """Look behind checkpoints, where changes older than the retention are gone."""
-        for log in logs:
-            waits = log.is_split or any(time >= self.now - RETENTION for time in log.unread)
-            before = self.peeks.get(log.name, Peek(self.now, waits=True))
-            self.peeks[log.name] = Peek(self.now, waits, before.empty if waits else self.listed[0])
-
     def restart(self, *, is_up: bool) -> None:
         """A worker that comes or goes takes with it what it knows."""
         self.is_up = is_up
@@ -307,21 +266,7 @@ class History:
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(
-            [
-                "write",
-                "read",
-                "read",
-                "describe",
-                "describe",
-                "look",
-                "look",
-                "peek",
-                "peek",
-                "split",
-                "down",
-                "up",
-                "wait",
-            ]
+            ["write", "read", "read", "describe", "describe", "look", "look", "split", "down", "up", "wait"]
         ),
         st.integers(0, 200),
     ),
@@ -329,12 +274,7 @@ STEPS = st.lists(
 )
 
 
-#: A look long after a change that is gone by then.
-TOO_LATE = [("write", 0), ("down", 0), ("wait", 150), ("peek", 1), ("look", 0)]
-
-
 @given(steps=STEPS, idle_advance=st.booleans())
-@example(steps=TOO_LATE, idle_advance=False)
 def test_no_history_hides_a_lost_change_or_calls_a_covered_one_lost(
     steps: list[tuple[str, int]], idle_advance: bool
 ) -> None:

@@ -70,8 +70,7 @@ def test_a_table_that_was_never_written_to_uses_no_retention_while_it_sleeps() -
 def test_looks_that_find_nothing_cause_no_write() -> None:
     of = sleeper()
     first = reported(of)
-    stored = replace(of, resource=replace(of.resource, status=first))
-    later = replace(stored, now=NOW + 305, peeks={"c1": Peek(NOW + 300, False, NOW + 300)})
+    later = replace(of, now=NOW + 305, peeks={"c1": Peek(NOW + 300, False, NOW + 300)})
 
     second = reported(replace(later, scaling=assessed(of).scaling.history))
 

@@ -389,21 +389,6 @@ def test_a_paused_object_without_anything_to_read_is_not_late(spec: dict[str, An
     assert {found["lag"]["retentionUsedPercent"] for found in (idle, late)} == {9}
 
 
-def test_a_paused_object_without_anything_to_read_uses_no_retention() -> None:
-    """It ended in PossibleGap once it was paused for longer than its table keeps changes."""
-    behind = Tunnel(description(channel("c1", ChannelStatus.CLOSE, client="", consumed=NOW - 90_000)))
-    paused = world(resource(recorded(), suspend=True), tunnel=behind, pods=(), children=deployment(0))
-
-    idle = status_of(replace(paused, peeks={"c1": Peek(NOW - 5, False, NOW - 5)}))
-    late = status_of(replace(paused, peeks={"c1": Peek(NOW - 5, True, NOW - 30_000)}))
-
-    assert [found["lag"]["retentionUsedPercent"] for found in (idle, late, status_of(paused))] == [0, 30, 90]
-    assert idle["readUntil"]["time"] == timestamp(NOW - 5)
-    later = world(resource(recorded(**idle), suspend=True), tunnel=behind, pods=(), children=deployment(0))
-    aged = replace(later, now=NOW + 50_100)
-    assert status_of(aged)["lag"]["retentionUsedPercent"] == 50
-
-
 def test_a_child_that_waits_for_a_late_parent_is_no_channel_without_a_worker() -> None:
     split = Tunnel(description(channel("c1", consumed=NOW - 9), channel("c2", ChannelStatus.WAIT, client="")))
     late = pod("pod-1", report_channel("c1", caught_up=False, lag_seconds=9))
