@@ -31,8 +31,8 @@ GATES: Mapping[str, float] = {
     "ots_tunnel_operator.plan": 100,
     "ots_tunnel_operator.report": 100,
 }
-#: Reports of the stages that need more than Python.
-STAGE_REPORTS = tuple(ROOT / "build" / "reports" / f"{stage}.xml" for stage in ("api", "spark"))
+#: Reports of the stages that need more than Python, as far as they were measured.
+STAGE_REPORTS = tuple(ROOT / "build" / "coverage" / f"{stage}.xml" for stage in ("api", "spark"))
 #: Packages whose processes only these stages run, with the tests that run them.
 NEEDS: Mapping[str, str] = {
     "ots_tunnel.spark": "tests.spark",
