@@ -81,7 +81,8 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     answered = None if description is None else measure(description, world.pods, world.now)
     completed, done = is_completed(world), was_completed(world)
     scaling = assess_scaling(world, answered, stopped_by(world, problem, snapshot, completed=completed or done))
-    told = without_stale(world.peeks, world.now)
+    # of a paused object nobody reads on
+    told = world.peeks if is_paused(world) else without_stale(world.peeks, world.now)
     measured = None if description is None else measure(description, seen.pods, world.now, told)
     lag = lag_of_query(measured, query)
     # the next worker counts the retention from the consume points, whatever a look without a client has found; of a
