@@ -38,7 +38,8 @@ def tunnel_object(name: str = "flights-copy", **changes: Any) -> dict[str, Any]:
 
 def changed(document: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A copy of the object with other fields."""
-    document = copy.deepcopy(document)
+    # of the changes as well: one below another would be written into what the caller shares
+    document, changes = copy.deepcopy((document, changes))
     for path, value in changes.items():
         *parents, last = path.split("__")
         place = document["spec"]
