@@ -14,6 +14,11 @@ The operator's finding is the weaker one: the log may still hold what is older t
 point of an idle table may stand still. It holds while it is seen, that of a shard also until this process has looked
 at the shard, and stops no worker, since a worker that reads on refutes it. A worker's finding is recorded for good.
 While it is not accepted, workers are stopped: they could only find it again.
+
+A retention that is raised later brings nothing back, but neither a look nor a worker notices any more that something
+was dropped: what was read last is within it. So a finding that would go for that reason alone is a lasting one: it is
+recorded for good and stops the workers, as one of theirs. The look that sees the longer retention first still counts
+with the one in the status: the retention may have been raised while no operator looked.
 `spec.source.tunnel.onPossibleGap: Continue` accepts every gap of the status.
 
 A channel was consumed until the latest of five times: its consume point (without one, the start that
@@ -51,6 +56,8 @@ from ots_tunnel_operator.world.world import World
 
 #: The end of a gap that is still growing is rounded up to this many seconds.
 _ROUNDED_TO = 3600.0
+#: Seconds by which two answers of the service may differ in its time.
+_CLOCK_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,13 @@ class Gap:
     by_worker: bool
     """Whether a worker found it; else only the operator did."""
     accepted: bool = False
+    lasting: bool = False
+    """Whether only its acceptance ends the operator's finding: no worker notices it any more."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether no look can refute it."""
+        return self.by_worker or self.lasting
 
     @property
     def key(self) -> tuple[str, int]:
@@ -78,17 +92,20 @@ def find_gaps(world: World, mark: ReadMark | None) -> tuple[Gap, ...]:
         mark: `read_mark` of this world.
     """
     recorded = {gap.key: gap for gap in _recorded(world.resource.status)}
-    found = {key: gap for key, gap in recorded.items() if gap.by_worker or not _is_looked_at(world, gap.channel)}
+    found = {key: gap for key, gap in recorded.items() if gap.is_final or not _is_looked_at(world, gap.channel)}
     # the start makes a gap the one that was accepted, and only another process may have seen what tells it
     since = {gap.channel: gap.start for gap in recorded.values() if not gap.by_worker}
     seen = (*_from_outside(world, mark, since), *_of_shards(world, found.values(), since))
     for gap in (*_of_workers(world.pods), *seen):
         known = found.get(gap.key)
         before = known or recorded.get(gap.key)
-        if known is not None and known.by_worker and not gap.by_worker:
+        if known is not None and known.is_final and not gap.by_worker:
             continue  # the worker has looked more closely
-        end = max(gap.end, known.end) if known is not None and known.by_worker else gap.end
+        end = max(gap.end, known.end) if known is not None and known.is_final else gap.end
         found[gap.key] = replace(gap, end=end, accepted=before is not None and before.accepted)
+    for gap in recorded.values():
+        if gap.key not in found and _is_hidden(world, mark, gap):
+            found[gap.key] = replace(gap, lasting=True)
     accepts = world.resource.spec.source.goes_on_behind_gaps
     gaps = (replace(gap, accepted=gap.accepted or accepts) for gap in found.values())
     return tuple(sorted(gaps, key=lambda gap: (gap.accepted, not gap.by_worker, gap.start, gap.channel)))
@@ -110,7 +127,7 @@ def gap_problem(gaps: Sequence[Gap], resource: Resource) -> Problem | None:
         f"{source.gap_field} 'Stop': changes of {source.part} {gap.channel} from {timestamp(gap.start)} to "
         f"{timestamp(gap.end)} may be missing, because they were not read while table {source.table!r} kept its "
         f"stream: to go on without them, use onPossibleGap Continue; {resource.start_over()}",
-        stops=gap.by_worker,
+        stops=gap.is_final,
     )
 
 
@@ -123,6 +140,7 @@ def gap_documents(gaps: Iterable[Gap]) -> list[dict[str, Any]]:
             "to": timestamp(gap.end),
             "foundBy": "Worker" if gap.by_worker else "Operator",
             "accepted": gap.accepted,
+            **({"lasting": True} if gap.lasting else {}),
         }
         for gap in gaps
     ]
@@ -133,7 +151,8 @@ def _recorded(status: Mapping[str, Any]) -> Iterable[Gap]:
         start, end = parse_time(item.get("from")), parse_time(item.get("to"))
         if start is not None and end is not None:
             by_worker = item.get("foundBy") == "Worker"
-            yield Gap(str(item.get("channel")), start, end, by_worker, bool(item.get("accepted")))
+            is_accepted, is_lasting = bool(item.get("accepted")), bool(item.get("lasting"))
+            yield Gap(str(item.get("channel")), start, end, by_worker, is_accepted, is_lasting)
 
 
 def _of_workers(pods: Iterable[Pod]) -> Iterable[Gap]:
@@ -158,8 +177,10 @@ def _is_looked_at(world: World, channel: str) -> bool:
     """
     if not isinstance(world.tunnel, Tunnel):
         return False
-    if world.resource.spec.source.stream is None or is_completed(world) or channel in world.peeks:
+    if is_completed(world) or channel in world.peeks:
         return True
+    if world.resource.spec.source.stream is None:
+        return _kept_since(world) is not None
     is_left = any(shard.channel_id == channel for shard in consumable(world.tunnel.description))
     reported = reported_channels(world.pods).get(channel)
     return not is_left or (reported is not None and reported[1].state in HELD)
@@ -191,6 +212,20 @@ def _from_outside(world: World, mark: ReadMark | None, since: Mapping[str, float
             yield Gap(channel.channel_id, until, _rounded_up(end), by_worker=False)
 
 
+def _is_hidden(world: World, mark: ReadMark | None, gap: Gap) -> bool:
+    """Whether a recorded finding would go although nothing was read since: the retention was raised."""
+    kept = _kept_since(world)
+    if kept is None or not isinstance(world.tunnel, Tunnel) or is_completed(world):
+        return False
+    channels = world.tunnel.description.channels
+    channel = next((found for found in channels if found.channel_id == gap.channel), None)
+    if channel is None or channel.status is ChannelStatus.TERMINATED or kept >= gap.start - _CLOCK_SECONDS:
+        return False
+    reported = _reported_until(world.pods).get(gap.channel)
+    until = _consumed_until(world, world.tunnel, channel, mark, (reported,))
+    return until is not None and int(until) <= int(gap.start)
+
+
 def _kept_since(world: World) -> float | None:
     """Time since which the stream has every change, by the service's clock; None is unknown."""
     if not isinstance(world.tunnel, Tunnel) or not is_initialised(world.tunnel.description):
@@ -201,7 +236,8 @@ def _kept_since(world: World) -> float | None:
     now = world.tunnel.description.service_time
     if table is None or not table.stream_retention_seconds or now is None:
         return None
-    return now - table.stream_retention_seconds
+    before = world.resource.recorded_tunnel.get("streamRetentionSeconds")
+    return now - min(table.stream_retention_seconds, before or table.stream_retention_seconds)
 
 
 def _reported_until(pods: Iterable[Pod]) -> dict[str, float]:

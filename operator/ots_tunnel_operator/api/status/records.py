@@ -83,6 +83,9 @@ class PossibleGapStatus(ApiModel):
     and no worker has looked yet."""
     accepted: bool = False
     """Whether onPossibleGap was Continue since it was found: the workers go on behind it."""
+    lasting: bool | None = None
+    """With Operator, whether the retention was raised since: no worker notices the gap any more, so that it stays, and
+    stops the workers, until it is accepted."""
 
 
 class ReadUntilStatus(ApiModel):

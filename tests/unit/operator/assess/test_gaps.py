@@ -150,6 +150,51 @@ def test_the_operator_s_own_finding_stalls_and_stops_no_worker() -> None:
     assert status["phase"] == "Failed"
 
 
+LONGER = Table(SCHEMA, stream_retention_seconds=10 * RETENTION)
+
+
+def test_what_the_operator_found_stays_when_the_retention_is_raised_behind_it() -> None:
+    """With the longer retention neither a look nor a worker notices any more that something was dropped."""
+    status = recorded(possibleGaps=reported(left())["possibleGaps"])
+    raised = replace(left(status=status), source=LONGER)
+
+    (gap,) = gaps_of(raised)
+    assert (gap.start, gap.by_worker, gap.lasting) == (OLD, False, True)
+    assert NOW - RETENTION <= gap.end < NOW - RETENTION + 3600
+    problem = planned(raised).problem
+    assert problem is not None
+    assert (problem.reason, problem.stops_workers) == (Reason.POSSIBLE_GAP, True)
+
+    told = reported(raised)["possibleGaps"]
+    assert [item["lasting"] for item in told] == [True]
+    later = replace(left(NOW - 5, status=recorded(possibleGaps=told)), source=LONGER)
+    assert gaps_of(later) == (gap,)
+    accepts = {"source__tunnel__onPossibleGap": "Continue"}
+    (accepted,) = gaps_of(replace(left(NOW - 5, status=recorded(possibleGaps=told), **accepts), source=LONGER))
+    assert (accepted.accepted, accepted.lasting) == (True, True)
+
+
+def test_a_retention_that_was_raised_while_nobody_looked_hides_no_gap() -> None:
+    status = recorded()
+    status["tunnel"]["streamRetentionSeconds"] = RETENTION
+    raised = replace(left(status=status), source=LONGER)
+
+    assert found(raised) == OUTSIDE
+    after = reported(raised)
+    assert after["tunnel"]["streamRetentionSeconds"] == 10 * RETENTION
+    again = recorded(possibleGaps=after["possibleGaps"])
+    again["tunnel"]["streamRetentionSeconds"] = 10 * RETENTION
+    assert [gap.lasting for gap in gaps_of(replace(left(status=again), source=LONGER))] == [True]
+    # raised in time
+    assert found(replace(left(NOW - RETENTION + 1, status=status), source=LONGER)) == []
+
+
+def test_what_the_operator_found_stays_while_the_retention_is_not_known() -> None:
+    status = recorded(possibleGaps=reported(left())["possibleGaps"])
+
+    assert found(replace(left(status=status), source=Unread())) == OUTSIDE
+
+
 def test_what_the_operator_found_goes_when_a_worker_reads_on() -> None:
     status = recorded(possibleGaps=reported(left())["possibleGaps"])
 
