@@ -8,7 +8,8 @@ from ots_tunnel_operator.assess.completion import is_completed, was_completed
 from ots_tunnel_operator.assess.creation import of_recorded
 from ots_tunnel_operator.assess.degradation import find_degradation
 from ots_tunnel_operator.assess.forecast import base_eta, retention_ahead, retention_used
-from ots_tunnel_operator.assess.gaps import Gap, find_gaps
+from ots_tunnel_operator.assess.gap import Gap
+from ots_tunnel_operator.assess.gaps import find_gaps
 from ots_tunnel_operator.assess.kept_reports import shown
 from ots_tunnel_operator.assess.lag import Lag, measure, without_stale
 from ots_tunnel_operator.assess.preflight import find_problem, find_verdict

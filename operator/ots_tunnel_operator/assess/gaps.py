@@ -37,17 +37,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Token
 from ots_tunnel.protocol.possible_gap import ended_channels, read_until, within_stream
 from ots_tunnel_operator.assess.completion import end_time, is_completed
+from ots_tunnel_operator.assess.gap import Gap, recorded_gaps
 from ots_tunnel_operator.assess.lag import HELD, consumable, is_initialised, reported_channels
 from ots_tunnel_operator.assess.read_mark import ReadMark
 from ots_tunnel_operator.assess.shards.trimmed import trimmed
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.times import parse_time, timestamp
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.pod import Pod
 from ots_tunnel_operator.world.report import ReportedGap
 from ots_tunnel_operator.world.resource import Resource
@@ -60,30 +60,6 @@ _ROUNDED_TO = 3600.0
 _CLOCK_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Changes of a channel committed after `start` and before `end`, Unix seconds, may be missing."""
-
-    channel: str
-    start: float
-    end: float
-    by_worker: bool
-    """Whether a worker found it; else only the operator did."""
-    accepted: bool = False
-    lasting: bool = False
-    """Whether only its acceptance ends the operator's finding: no worker notices it any more."""
-
-    @property
-    def is_final(self) -> bool:
-        """Whether no look can refute it."""
-        return self.by_worker or self.lasting
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """What makes two findings one: channel and start, in whole seconds as the status has it."""
-        return self.channel, int(self.start)
-
-
 def find_gaps(world: World, mark: ReadMark | None) -> tuple[Gap, ...]:
     """Every gap to show, those that are not accepted first.
 
@@ -91,7 +67,7 @@ def find_gaps(world: World, mark: ReadMark | None) -> tuple[Gap, ...]:
         world: what was observed.
         mark: `read_mark` of this world.
     """
-    recorded = {gap.key: gap for gap in _recorded(world.resource.status)}
+    recorded = {gap.key: gap for gap in recorded_gaps(world.resource.status)}
     found = {key: gap for key, gap in recorded.items() if gap.is_final or not _is_looked_at(world, gap.channel)}
     # the start makes a gap the one that was accepted, and only another process may have seen what tells it
     since = {gap.channel: gap.start for gap in recorded.values() if not gap.by_worker}
@@ -129,30 +105,6 @@ def gap_problem(gaps: Sequence[Gap], resource: Resource) -> Problem | None:
         f"stream: to go on without them, use onPossibleGap Continue; {resource.start_over()}",
         stops=gap.is_final,
     )
-
-
-def gap_documents(gaps: Iterable[Gap]) -> list[dict[str, Any]]:
-    """The gaps as status.possibleGaps has them."""
-    return [
-        {
-            "channel": gap.channel,
-            "from": timestamp(gap.start),
-            "to": timestamp(gap.end),
-            "foundBy": "Worker" if gap.by_worker else "Operator",
-            "accepted": gap.accepted,
-            **({"lasting": True} if gap.lasting else {}),
-        }
-        for gap in gaps
-    ]
-
-
-def _recorded(status: Mapping[str, Any]) -> Iterable[Gap]:
-    for item in status.get("possibleGaps") or ():
-        start, end = parse_time(item.get("from")), parse_time(item.get("to"))
-        if start is not None and end is not None:
-            by_worker = item.get("foundBy") == "Worker"
-            is_accepted, is_lasting = bool(item.get("accepted")), bool(item.get("lasting"))
-            yield Gap(str(item.get("channel")), start, end, by_worker, is_accepted, is_lasting)
 
 
 def _of_workers(pods: Iterable[Pod]) -> Iterable[Gap]:

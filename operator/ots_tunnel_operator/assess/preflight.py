@@ -13,7 +13,8 @@ from ots_tunnel.tables.compatibility import check_destination
 from ots_tunnel_operator.assess.adoption import find_adoption_problem, is_of_destination, spec_mismatch
 from ots_tunnel_operator.assess.completion import NOTHING_LOST, was_completed
 from ots_tunnel_operator.assess.creation import is_replaced, of_recorded
-from ots_tunnel_operator.assess.gaps import Gap, gap_problem
+from ots_tunnel_operator.assess.gap import Gap
+from ots_tunnel_operator.assess.gaps import gap_problem
 from ots_tunnel_operator.assess.shards.problems import find_faulty_leases, find_lost_stream, leases_in_use
 from ots_tunnel_operator.assess.spark.snapshot import Snapshot
 from ots_tunnel_operator.assess.verdict import LASTING, may_last, recorded_verdict

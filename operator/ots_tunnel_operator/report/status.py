@@ -10,7 +10,7 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.api.status import MAX_GAPS, MAX_SLOWEST
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.creation import creation_text, of_recorded, stream_record, tunnel_record
-from ots_tunnel_operator.assess.gaps import gap_documents
+from ots_tunnel_operator.assess.gap import gap_documents
 from ots_tunnel_operator.assess.kept_reports import observed_time, shown
 from ots_tunnel_operator.assess.lag import (
     HELD,

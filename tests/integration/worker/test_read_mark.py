@@ -23,7 +23,8 @@ from ots_tunnel.model import TunnelType
 from ots_tunnel.worker.gaps.read_mark import RenewedMark
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
-from ots_tunnel_operator.assess.gaps import Gap, find_gaps
+from ots_tunnel_operator.assess.gap import Gap
+from ots_tunnel_operator.assess.gaps import find_gaps
 from ots_tunnel_operator.assess.read_mark import read_mark
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.observe.scrape import parse_report

@@ -9,7 +9,8 @@ import pytest
 
 from ots_tunnel.errors import PossibleGap
 from ots_tunnel.model import ChannelStatus, Stage, StreamConfig, TunnelType
-from ots_tunnel_operator.assess.gaps import Gap, find_gaps
+from ots_tunnel_operator.assess.gap import Gap
+from ots_tunnel_operator.assess.gaps import find_gaps
 from ots_tunnel_operator.assess.read_mark import read_mark
 from ots_tunnel_operator.observe.pods import worker_pod
 from ots_tunnel_operator.plan.actions import ScaleDown

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus, Stage, Token, TunnelType
 from ots_tunnel.protocol.possible_gap import possible_gap, read_until
-from ots_tunnel_operator.assess.gaps import Gap, find_gaps
+from ots_tunnel_operator.assess.gap import Gap
+from ots_tunnel_operator.assess.gaps import find_gaps
 from ots_tunnel_operator.assess.read_mark import ReadMark, read_mark
 from ots_tunnel_operator.plan.actions import ApplyObject
 from ots_tunnel_operator.report.status_change import is_urgent
