@@ -38,13 +38,14 @@ def tunnel_object(name: str = "flights-copy", **changes: Any) -> dict[str, Any]:
 
 def changed(document: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A copy of the object with other fields."""
-    # of the changes as well: one below another would be written into what the caller shares
-    document, changes = copy.deepcopy((document, changes))
+    document = copy.deepcopy(document)
     for path, value in changes.items():
         *parents, last = path.split("__")
         place = document["spec"]
         for parent in parents:
-            place = place.setdefault(parent, {})
+            # a copy: what stands there may be a change before this one, which its caller shares with other tests
+            place[parent] = dict(place.get(parent) or {})
+            place = place[parent]
         if value is None:
             del place[last]
         else:
