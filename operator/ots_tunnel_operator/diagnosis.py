@@ -26,6 +26,7 @@ from ots_tunnel_operator.api.sink import TablestoreSink
 from ots_tunnel_operator.api.source import Source
 from ots_tunnel_operator.kube.client import KubeError, NameConflict
 from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.turns.queue import NoTurn
 
 #: Longest foreign text in a message, characters.
 MAX_FOREIGN = 300
@@ -115,6 +116,11 @@ def service_problem(error: Exception, place: Place) -> Problem:
             return Problem(Reason.INVALID_SPEC, f"{place.path}: {shortened(str(error))}", (place.condition,))
         case _:
             return internal_problem(error)
+
+
+def call_problem(error: Exception, place: Place) -> Problem:
+    """The problem behind a call to an instance that failed, or whose turn has not come."""
+    return instance_busy(place) if isinstance(error, NoTurn) else service_problem(error, place)
 
 
 def instance_busy(place: Place) -> Problem:

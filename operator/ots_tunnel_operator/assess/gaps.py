@@ -76,7 +76,7 @@ def find_gaps(world: World, mark: ReadMark | None) -> tuple[Gap, ...]:
         known = found.get(gap.key)
         before = known or recorded.get(gap.key)
         if known is not None and known.is_final and not gap.by_worker:
-            continue  # the worker has looked more closely
+            continue  # no look refutes it
         end = max(gap.end, known.end) if known is not None and known.is_final else gap.end
         found[gap.key] = replace(gap, end=end, accepted=before is not None and before.accepted)
     for gap in recorded.values():

@@ -16,11 +16,11 @@ from ots_tunnel.model import FINISHED, ChannelId, ClientId, TunnelId
 from ots_tunnel.protocol.page import reached_log_end
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.scaling.peeking import due, is_peeking
-from ots_tunnel_operator.diagnosis import Place, instance_busy, service_problem, shortened
+from ots_tunnel_operator.diagnosis import Place, call_problem, shortened
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.turns.queue import NoTurn, Patience
+from ots_tunnel_operator.turns.queue import Patience
 from ots_tunnel_operator.world.service import Peek, Tunnel
 from ots_tunnel_operator.world.world import World
 
@@ -74,8 +74,7 @@ class PeekObserver:
                 if waits or loop.time() - began > PASS_SECONDS:
                     break
         except CALL_ERRORS as error:
-            place = Place.of_source(world.resource.spec.source)
-            problem = instance_busy(place) if isinstance(error, NoTurn) else service_problem(error, place)
+            problem = call_problem(error, Place.of_source(world.resource.spec.source))
             cache.peek_failure, cache.peek_failed = shortened(problem.message), world.now
         else:
             cache.peek_failure, cache.peek_failed = "", None

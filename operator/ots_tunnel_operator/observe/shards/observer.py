@@ -21,7 +21,7 @@ from ots_tunnel_operator.assess.completion import awaits_proof
 from ots_tunnel_operator.assess.creation import is_recreated
 from ots_tunnel_operator.assess.shards.problems import lease_table_unusable
 from ots_tunnel_operator.assess.worker_pods.place import awaits_movement
-from ots_tunnel_operator.diagnosis import Place, instance_busy, service_problem, shortened
+from ots_tunnel_operator.diagnosis import Place, call_problem, shortened
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.shards.checkpoints import look_at_checkpoints
@@ -29,7 +29,7 @@ from ots_tunnel_operator.observe.shards.leases import look_at_leases
 from ots_tunnel_operator.observe.shards.view import checkpoints, described
 from ots_tunnel_operator.observe.tunnel import failed_look, foreign_clients, same_since
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.turns.queue import NoTurn, Patience
+from ots_tunnel_operator.turns.queue import Patience
 from ots_tunnel_operator.world.absence import Failure, Missing
 from ots_tunnel_operator.world.service import Table, Tunnel
 from ots_tunnel_operator.world.world import World
@@ -124,9 +124,8 @@ class ShardsObserver:
             await look_at_checkpoints(instance, listing.leases, listed, world, cache, self._settings, patience)
         except CALL_ERRORS as error:
             # who reads which shard is known all the same; the status counts the shards whose lag is not
-            place = Place.of_source(world.resource.spec.source)
             # without the id of the request, which would be another one, and a write of the status, in each look
-            problem = instance_busy(place) if isinstance(error, NoTurn) else service_problem(error, place)
+            problem = call_problem(error, Place.of_source(world.resource.spec.source))
             cache.peek_failure = shortened(problem.message)
         duration = float(world.resource.spec.worker_settings.heartbeat_timeout_seconds)
         return Tunnel(
