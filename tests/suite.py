@@ -3,8 +3,9 @@
     python -m tests.suite [--long] [--only STAGE ...]
 
 A stage is a command. The ones that need a Kubernetes API start it; where the machine does not allow the full
-cluster, the tests that need it are skipped with the reason, and the summary counts them. What the cluster needs is
-installed beside the stages of one process, which leave a processor free; its output is shown at its end.
+cluster, the tests that need it are skipped with the reason, and the summary counts them. What takes
+one processor, an installation and the long simulation, runs beside the stages that do not wait for it; its output is
+shown at its end.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -54,10 +55,10 @@ class Stage:
     may_lack: bool = False
     #: What the commands install, in their order: a test that then misses it fails (`tests.support.lacking`).
     installs: tuple[str, ...] = ()
-    #: Whether the stages that follow begin beside it, as long as they are light.
+    #: Whether the stages that follow begin beside it, until one that waits for it.
     is_beside: bool = False
-    #: Whether it takes one processor, needs nothing that is installed beside it, and measures no time.
-    is_light: bool = False
+    #: Stages that run beside others and have to end before this one begins.
+    waits_for: tuple[str, ...] = ()
 
 
 LINT = Stage(
@@ -72,7 +73,6 @@ LINT = Stage(
         (sys.executable, "-m", "ots_tunnel_operator.api.crd", "--check"),
         (sys.executable, "-m", "tests.docs.fill", "--check"),
     ),
-    is_light=True,
 )
 PACKAGES = ("java", "javac", "browser", "network")
 PROGRAMS = Stage(
@@ -82,8 +82,9 @@ PROGRAMS = Stage(
     may_lack=True,
     installs=PACKAGES,
 )
+_KUBERNETES = "kubernetes"
 CLUSTER = Stage(
-    "kubernetes",
+    _KUBERNETES,
     "programs and images of the local cluster (the first time about 15 minutes)",
     (
         ("tests/cluster/packages.sh", "node"),
@@ -103,6 +104,7 @@ FAST = Stage(
     # a test may need ten seconds of a processor that it shares with others
     timeout=180,
     is_measured=True,
+    waits_for=(_KUBERNETES,),
 )
 _VECTORS = tuple(str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests" / "golden").glob("test_*.py")))
 #: The codec in Python is the reference for the compiled one, and runs where no compiler was available.
@@ -114,7 +116,6 @@ REFERENCE = Stage(
     folders=("tests/unit/protocol", *_VECTORS),
     environment={"OTS_TUNNEL_CODEC": "python"},
     is_measured=True,
-    is_light=True,
 )
 COVERAGE = Stage("coverage", "lines and branches per package", ((sys.executable, "-m", "tests.coverage_gate"),))
 API = Stage(
@@ -126,6 +127,7 @@ API = Stage(
     workers=5,
     timeout=300,
     is_measured=True,
+    waits_for=(_KUBERNETES,),
 )
 #: Two at a time, programs with Delta beside a session, and nothing else: Spark waits ten seconds for a process of
 #: Python, and then gives up.
@@ -137,6 +139,7 @@ SPARK = Stage(
     workers=2,
     timeout=300,
     is_measured=True,
+    waits_for=(_KUBERNETES,),
 )
 E2E = Stage(
     "cluster",
@@ -144,11 +147,26 @@ E2E = Stage(
     marks="cluster and not long",
     folders=("tests/cluster_scenarios",),
     timeout=1800,
+    waits_for=(_KUBERNETES,),
 )
-LONG = Stage("long", "many seeds, many kills", marks="long and not alone", workers=4, timeout=3600, is_resumed=True)
+_LONG_SIMULATION = "simulation-long"
+LONG = Stage(
+    "long",
+    "many seeds, many kills",
+    marks="long and not alone",
+    workers=4,
+    timeout=3600,
+    is_resumed=True,
+    waits_for=(_KUBERNETES,),
+)
 #: Beside others they would measure these: calls in a time, decisions about a load, Spark's own time limits.
 ALONE = Stage(
-    "alone", "what is timed or counted, one after the other", marks="long and alone", timeout=3600, is_resumed=True
+    "alone",
+    "what is timed or counted, one after the other",
+    marks="long and alone",
+    timeout=3600,
+    is_resumed=True,
+    waits_for=(_KUBERNETES, _LONG_SIMULATION),
 )
 
 _LEASES = (sys.executable, "-m", "tests.simulation", "campaign", "--kind", "leases")
@@ -161,15 +179,16 @@ SIMULATION = Stage(
         # of their own, so that the seeds of all other kinds stay those that are recorded
         (*_LEASES, "--seconds", "30", "--start", "1", "--seeds", "6"),
     ),
-    is_light=True,
 )
+#: On virtual time, so that what runs beside it costs seeds and no result.
 LONG_SIMULATION = Stage(
-    "simulation-long",
+    _LONG_SIMULATION,
     "the region on virtual time: new seeds for every committed tree, for half an hour",
     (
         (sys.executable, "-m", "tests.simulation", "campaign", "--seconds", "1800", "--start", "tree"),
         (*_LEASES, "--seconds", "300", "--start", "tree"),
     ),
+    is_beside=True,
 )
 
 #: Those of `tests.spark.matrix`.
@@ -180,13 +199,14 @@ PYSPARK = Stage(
     tuple((sys.executable, "-m", "tests.spark.matrix", minor) for minor in MINORS),
     may_lack=True,
     installs=tuple(f"pyspark-{minor}" for minor in MINORS),
+    waits_for=(_KUBERNETES,),
 )
 
 #: The cluster comes before the tests, because some of them use its programs.
 SHORT_RUN = (PROGRAMS, CLUSTER, LINT, REFERENCE, SIMULATION, FAST, API, SPARK, E2E)
 #: By name alone (`make coverage`): to measure costs three quarters of a processor's time again.
 BY_NAME = (COVERAGE,)
-LONG_RUN = (PROGRAMS, CLUSTER, PYSPARK, LONG_SIMULATION, LONG, ALONE)
+LONG_RUN = (PROGRAMS, CLUSTER, LONG_SIMULATION, PYSPARK, LONG, ALONE)
 
 
 def main() -> int:
@@ -204,24 +224,25 @@ def main() -> int:
 
 
 def run_all(stages: tuple[Stage, ...], installed: set[str]) -> list[Outcome]:
-    """Run stages: in their order, but for light ones beside an installation; `installed` is as for `run`."""
+    """Run stages in their order, and some of them beside those that do not wait for them; `installed` as for `run`."""
     outcomes: list[Outcome] = []
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        beside: tuple[Path, Future[Outcome]] | None = None
+    beside: dict[str, tuple[Path, Future[Outcome]]] = {}
+
+    def show(names: Iterable[str]) -> None:
+        outcomes.extend(_shown(*beside.pop(name)) for name in names)
+
+    with ThreadPoolExecutor(max_workers=max(len(stages), 1)) as threads:
         for stage in stages:
+            show(name for name in stage.waits_for if name in beside)
             if stage.is_beside:
                 log = REPORTS / f"{stage.name}.log"
                 print(f"\n=== {stage.name}: begins beside what follows; its output: {log}", flush=True)
-                beside = (log, thread.submit(_run_beside, stage, installed, log))
+                beside[stage.name] = log, threads.submit(_run_beside, stage, installed, log)
                 continue
-            if beside is not None and not stage.is_light:
-                outcomes.append(_shown(*beside))
-                beside = None
             outcomes.append(run(stage, installed))
-            if beside is None:  # whatever is still there was left behind
+            if not beside:  # whatever is still there was left behind
                 outcomes[-1].left_over = end_orphans()
-        if beside is not None:
-            outcomes.append(_shown(*beside))
+        show(list(beside))
     return outcomes
 
 

@@ -103,7 +103,6 @@ def sanitized(tmp_path: Path) -> Path:
 
 
 @pytest.mark.long
-@pytest.mark.alone
 @pytest.mark.lasts(600)
 @pytest.mark.unmeasured
 def test_no_path_of_the_codec_reads_or_writes_beyond_its_bounds(sanitized: Path) -> None:

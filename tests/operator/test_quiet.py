@@ -15,10 +15,14 @@ from tests.operator.scenes.operator_scene import OperatorScene, running_scene
 from tests.support.audit import AuditLog, others, patches_allowed, summary
 from tests.support.kube.api_server import ApiServer
 
-pytestmark = [pytest.mark.api, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.api, pytest.mark.timeout(300)]
 
-#: Seconds after the last change of a table within which the operator writes its final figures.
-REST_SECONDS = 60.0
+#: Seconds with rows that move, and without; five minutes of each are on a cluster (tests/cluster_scenarios).
+MOVING, IDLE = 20.0, 40.0
+#: Seconds between two looks of the operator.
+POLL = 3.0
+#: Seconds after the last change of a table within which the operator writes its final figures at that pace.
+REST = 15.0
 
 
 @contextmanager
@@ -59,18 +63,11 @@ def _is_available(scene: OperatorScene) -> bool:
     return bool(deployment.get("status", {}).get("availableReplicas") == 1)
 
 
-@pytest.mark.parametrize(
-    ("moving", "idle", "poll"),
-    [(20, 40, 3), pytest.param(300, 300, 15, marks=[pytest.mark.long, pytest.mark.alone, pytest.mark.lasts(720)])],
-    ids=["short", "five-minutes"],
-)
 @pytest.mark.unmeasured
 @pytest.mark.lasts(125)
-def test_writes_while_rows_move_and_while_nothing_does(
-    api_server: ApiServer, tmp_path: Path, moving: float, idle: float, poll: float
-) -> None:
-    namespace = f"quiet-{moving}"
-    flags = ("--poll-seconds", str(poll), "--lease-namespace", namespace)
+def test_writes_while_rows_move_and_while_nothing_does(api_server: ApiServer, tmp_path: Path) -> None:
+    namespace = "quiet"
+    flags = ("--poll-seconds", str(POLL), "--lease-namespace", namespace)
     audited = api_server.kubeconfig.parent / "audit.log"
     with (
         running_scene(api_server.kubeconfig, namespace, tmp_path, flags=flags) as scene,
@@ -86,15 +83,15 @@ def test_writes_while_rows_move_and_while_nothing_does(
         with writer(scene):
             scene.until(lambda: bool(scene.status()["throughput"].get("rowsPerSecond")), "rows move")
             log = AuditLog(audited, (namespace,))
-            time.sleep(moving)
+            time.sleep(MOVING)
             busy = log.writes()
         scene.until(lambda: _is_at_rest(scene), "caught up, no rows move", seconds=120)
-        time.sleep(REST_SECONDS / 4 if poll < 15 else REST_SECONDS)
+        time.sleep(REST)
         log = AuditLog(audited, (namespace,))
-        time.sleep(idle)
+        time.sleep(IDLE)
         still = log.writes()
 
     assert others(busy) == [], summary(busy)
-    assert 1 <= sum(write.is_status for write in busy) <= patches_allowed(moving), summary(busy)
+    assert 1 <= sum(write.is_status for write in busy) <= patches_allowed(MOVING), summary(busy)
     assert [write for write in still if not write.is_lease] == [], summary(still)
-    assert sum(write.is_lease for write in still) > idle / 10
+    assert sum(write.is_lease for write in still) > IDLE / 10

@@ -43,30 +43,46 @@ def test_what_a_stage_starts_compiles_its_modules_once(monkeypatch: pytest.Monke
     assert suite.run(suite.Stage("keeps", "compiled modules", ((sys.executable, "-c", keeps),)), set()).status == 0
 
 
-def test_light_stages_run_beside_an_installation_and_the_others_behind_it(
+def test_stages_run_beside_what_they_do_not_wait_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(suite, "REPORTS", tmp_path)
     monkeypatch.setattr(suite, "ROOT", tmp_path)
     monkeypatch.setattr(suite, "end_orphans", list)  # it would end the children of this process
 
-    def stage(name: str, body: str, *, is_beside: bool = False, is_light: bool = False) -> suite.Stage:
+    def stage(name: str, body: str, *waits_for: str, is_beside: bool = False) -> suite.Stage:
         has = "has = lambda name: pathlib.Path(name).exists()"
         code = f"import pathlib, time\n{has}\n{body}\nprint('ran {name}')"
-        return suite.Stage(name, name, ((sys.executable, "-c", code),), is_beside=is_beside, is_light=is_light)
+        return suite.Stage(name, name, ((sys.executable, "-c", code),), is_beside=is_beside, waits_for=waits_for)
 
     # each waits for what the other one does: one behind the other they would never end
     meets = "pathlib.Path({0!r}).touch()\nwhile not has({1!r}): time.sleep(0.02)"
     stages = (
         stage("install", meets.format("a", "b") + "\npathlib.Path('done').touch()", is_beside=True),
-        stage("light", meets.format("b", "a"), is_light=True),
-        stage("heavy", "assert has('done')"),
+        stage("simulate", meets.format("c", "d") + "\npathlib.Path('told').touch()", is_beside=True),
+        stage("light", meets.format("b", "a")),
+        stage("heavy", "assert has('done')\n" + meets.format("d", "c"), "install"),
+        stage("alone", "assert has('told')", "install", "simulate"),
     )
     outcomes = suite.run_all(stages, set())
 
-    assert [(outcome.stage, outcome.status) for outcome in outcomes] == [("light", 0), ("install", 0), ("heavy", 0)]
-    assert [line for line in capfd.readouterr().out.splitlines() if line.startswith("ran")] == [
-        "ran light",
-        "ran install",
-        "ran heavy",
-    ]
+    names = ["light", "install", "heavy", "simulate", "alone"]
+    assert [(outcome.stage, outcome.status) for outcome in outcomes] == [(name, 0) for name in names]
+    ran = [line for line in capfd.readouterr().out.splitlines() if line.startswith("ran")]
+    assert ran == [f"ran {name}" for name in names]
+
+
+def test_what_runs_beside_others_is_shown_where_no_stage_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(suite, "REPORTS", tmp_path)
+    stages = (suite.Stage("simulate", "fails", ((sys.executable, "-c", "raise SystemExit(3)"),), is_beside=True),)
+
+    assert [(outcome.stage, outcome.status) for outcome in suite.run_all(stages, set())] == [("simulate", 3)]
+
+
+def test_a_stage_waits_for_one_that_runs_beside_others() -> None:
+    beside = {stage.name for stage in (*suite.SHORT_RUN, *suite.LONG_RUN) if stage.is_beside}
+
+    assert {name for stage in (*suite.SHORT_RUN, *suite.LONG_RUN) for name in stage.waits_for} <= beside
+    assert set(suite.ALONE.waits_for) == beside
