@@ -36,8 +36,9 @@ def _cases() -> list[Any]:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("sink", "kind"), _cases())
 async def test_memory_stays_within_the_budget(sink: str, kind: str, tmp_path: Path) -> None:
-    # pandas is installed with PySpark, the worker's image has none, and Arrow imports it if it is installed.
-    (tmp_path / "pandas.py").write_text("raise ImportError")
+    # the worker's image has neither, and Arrow imports what is installed
+    for package in ("numpy", "pandas"):
+        (tmp_path / f"{package}.py").write_text("raise ImportError")
     async with section_of(sink, tmp_path, SLOW) as section:
         order = {"sink": section, "kind": kind, "budget": BUDGET, "channels": CHANNELS, "pages": PAGES}
         order["folder"] = str(tmp_path)
