@@ -12,7 +12,8 @@ paused. Two questions keep the old client's writes out of the new client's way:
    is abandoned instead (cancelled, failed, channel taken away), nothing of it leaves any more, and the doubt ends D
    later. Until then the channel is neither read again nor reported as free, and the client is not shut down. The same
    holds for a checkpoint without an answer where a replay replaces what is stored: it could be carried out behind the
-   replay's first replacement, and the records in between would be in neither.
+   replay's first replacement, and the records in between would be in neither. Its doubt also ends once its sequence
+   number is stored, with whatever token: the service refuses a number that it has.
 
 D is (T - I) / 3 with the heartbeat interval I. The next heartbeat is due I after the last one; 2 D are left to repeat
 it until the fence closes, and D for the last write to take effect.
@@ -101,6 +102,11 @@ class InDoubt:
         if self._writing:
             self._writing = False
             self._until = self._clock() + self._deadline
+
+    def settle(self) -> None:
+        """No write that ever began can take effect any more."""
+        self._writing = False
+        self._until = self._clock()
 
     def pass_on(self) -> None:
         """A write that is not waited for leaves: as `begin` and `abandon`, in one call for each of many messages."""

@@ -33,10 +33,15 @@ class ChannelCursor:
         self._timeout = timeout
         self._guard = guard
         self._doubts = doubts
+        #: Highest sequence number that was sent.
+        self._sent = 0
 
     async def get(self) -> Checkpoint:
         """See `TunnelClient.get_checkpoint`."""
-        return await self._client.get_checkpoint(*self._ids)
+        stored = await self._client.get_checkpoint(*self._ids)
+        if stored.sequence_number >= self._sent:
+            self._guard.checkpoint_doubt.settle()
+        return stored
 
     async def put(self, checkpoint: Checkpoint) -> None:
         """See `TunnelClient.checkpoint`.
@@ -45,6 +50,7 @@ class ChannelCursor:
             OwnershipLost: the guard forbids it.
         """
         doubt = self._guard.checkpoint_doubt
+        self._sent = max(self._sent, checkpoint.sequence_number)
         if self._doubts:
             doubt.begin()
         try:
@@ -56,7 +62,10 @@ class ChannelCursor:
             else:
                 doubt.abandon()
             raise
-        doubt.confirm()
+        if checkpoint.sequence_number >= self._sent:
+            doubt.settle()
+        else:
+            doubt.confirm()
 
     async def read(self, token: Token, before_answer: BeforeAnswer) -> Page:
         """See `TunnelClient.read_records`."""
