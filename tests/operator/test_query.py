@@ -21,7 +21,7 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.times import timestamp
 from tests.operator.scenes.pass_scene import FINALIZER, SETTINGS, PassScene
 from tests.support.kube.api_server import ApiServer
-from tests.support.operator.query_worlds import BY_QUERY
+from tests.support.operator.query_worlds import ALL_BY_QUERY, BY_QUERY
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(500)]
 
@@ -124,6 +124,23 @@ async def test_a_query_follows_and_is_suspended_and_resumed(scene: PassScene) ->
     await settled(scene)
     assert scene.read("sparkapplication", QUERY)["spec"]["suspend"] is False
     assert scene.condition("Ready")[:2] == ("False", "StartingQuery")
+
+
+async def test_a_query_brings_existing_rows_before_it_is_ready(scene: PassScene) -> None:
+    await begun(scene, **ALL_BY_QUERY)
+    start_driver(scene)
+    reach(scene, "RUNNING")
+    record(scene, QueryProgress(batch_id=0, rows_per_second=10, channels=1))
+    await settled(scene)
+
+    status = scene.status()
+    assert status["tunnel"]["type"] == "BaseAndStream"
+    assert (status["phase"], status["base"]["percent"]) == ("BaseData", 0)
+    assert scene.condition("Ready")[:2] == ("False", "BaseDataRunning")
+    assert scene.condition("SinkReady")[:2] == ("True", "SinkAvailable")
+    assert scene.names("deployments") == []
+    # an engine of its own would be a second reader of the same rows
+    assert scene.names("sparkapplications") == [QUERY]
 
 
 async def test_a_final_error_stands_until_an_edit_replaces_the_application(scene: PassScene) -> None:

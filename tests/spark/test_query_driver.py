@@ -27,7 +27,7 @@ from tests.support.kube.config_maps import ConfigMapServer
 from tests.support.programs.processes import inherited_environment
 from tests.support.waiting import wait_until
 
-from .conftest import Instance
+from .conftest import ROWS, Instance
 from .test_stream import LOCAL, create, numbers, tunnels, write
 
 __all__ = ["tunnels"]
@@ -185,3 +185,28 @@ def test_a_program_that_sigterm_ends_goes_on_when_it_is_started_again(
 
     delays = spark.read.parquet(str(tmp_path / "changes")).select("delay").collect()
     assert sorted(row.delay for row in delays) == list(range(9000, 9200))
+
+
+def test_existing_rows_come_before_the_changes_also_over_a_restart(
+    spark: Any, instance: Instance, tunnels: SyncTunnelClient, tmp_path: Path
+) -> None:
+    create(tunnels, TunnelType.BaseAndStream)
+    wanted = document(instance, tmp_path, format="Parquet")
+    del wanted["progress"]
+    path = tmp_path / "query.yaml"
+    path.write_text(dump_query_config(QueryConfig.model_validate(wanted)))
+    everything = list(range(ROWS))
+
+    for written in ((), range(9000, 9100)):
+        write(instance, *written)
+        everything += written
+        program = Program(path)
+        try:
+            wait_until(partial(program.has_written, spark, everything), 300, explain=program.output)
+            assert program.end() == 143, program.output()
+        finally:
+            program.kill()
+
+    rows = spark.read.parquet(str(tmp_path / "changes")).select("key.flight", "sequence").collect()
+    assert sorted(row.flight for row in rows if row.sequence is None) == list(range(ROWS))
+    assert sorted(row.flight for row in rows if row.sequence is not None) == list(range(9000, 9100))

@@ -22,10 +22,11 @@ class Engine(ApiModel):
 
     base_data: EngineKind = "Workers"
     """Engine that copies existing rows. Workers: worker pods read them through the tunnel. Spark: a SparkApplication
-    reads a snapshot of the table; workers start to follow changes after it."""
+    reads a snapshot of the table, and workers start to follow changes after it; with stream Spark the query that
+    follows changes has existing rows before them."""
     stream: EngineKind = "Workers"
     """Engine that follows changes. Workers: worker pods. Spark: a SparkApplication follows the tunnel into files on a
-    volume; only with tunnel.type Stream."""
+    volume; with tunnel.type BaseAndStream it brings the existing rows as well, and baseData is Spark."""
 
 
 class Workers(ApiModel):

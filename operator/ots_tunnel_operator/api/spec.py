@@ -59,13 +59,18 @@ class TunnelSpec(ApiModel):
 
     @property
     def uses_spark(self) -> bool:
-        """Whether existing rows are copied by a SparkApplication."""
-        return self.source.kind != "Stream" and self.engine.base_data == "Spark"
+        """Whether existing rows are copied by a SparkApplication of its own."""
+        return self.source.kind != "Stream" and self.engine.base_data == "Spark" and not self.uses_query
 
     @property
     def uses_query(self) -> bool:
-        """Whether changes are followed by a query of Spark, a SparkApplication of its own."""
-        return self.source.tunnel is not None and self.source.kind == "Stream" and self.engine.stream == "Spark"
+        """Whether changes, and with type BaseAndStream existing rows, come by a query of Spark, a SparkApplication."""
+        return self.source.tunnel is not None and self.source.kind != "BaseData" and self.engine.stream == "Spark"
+
+    @property
+    def is_mirror(self) -> bool:
+        """Whether the sink holds the present rows, of which a query copies those that exist without the tunnel."""
+        return self.sink.files is not None and self.sink.files.mode == "Mirror"
 
     @property
     def lag_limit_seconds(self) -> int:
@@ -105,7 +110,7 @@ class TunnelSpec(ApiModel):
 
         A stream that is read without a tunnel takes the place of one of type Stream, its shards that of channels.
         """
-        match self.source.kind, self.uses_spark:
+        match self.source.kind, self.uses_spark or (self.uses_query and self.is_mirror):
             case "BaseAndStream", True:
                 return "Stream"
             case "BaseData", True:

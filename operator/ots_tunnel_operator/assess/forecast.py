@@ -12,6 +12,7 @@ from __future__ import annotations
 from ots_tunnel.model import ChannelStatus, ChannelType
 from ots_tunnel.protocol.possible_gap import promised_since
 from ots_tunnel_operator.assess.lag import NANOSECONDS, Lag, base_progress, round_lag
+from ots_tunnel_operator.assess.progress import RUNNING
 from ots_tunnel_operator.assess.spark.snapshot import Snapshot
 from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
 from ots_tunnel_operator.times import parse_time
@@ -44,11 +45,14 @@ def base_eta(world: World, snapshot: Snapshot) -> int | None:
 
 
 def _copies(world: World, snapshot: Snapshot) -> bool:
-    """Whether existing rows are being copied now: by a worker that is ready, or by an attempt of Spark that runs."""
+    """Whether existing rows are being copied now: by a worker that is ready, by an attempt of Spark that runs, or by a
+    query whose driver does."""
     if world.resource.spec.suspend:
         return False
     if world.resource.uses_spark:
         return snapshot.state is SnapshotState.COPYING
+    if world.resource.spec.uses_query:
+        return any(pod.phase == RUNNING and not pod.is_executor for pod in world.query_pods)
     return any(pod.ready for pod in world.pods)
 
 

@@ -27,7 +27,8 @@ most in one read) is reported, too.
 
 While Spark copies, a finished split is what moves. A task ends within the split deadline, well or not, so a copy that
 runs finishes one in this time. Where a pod that has to run does not start, or the application does not end after its
-last split, STARTING_SECONDS are enough to tell.
+last split, STARTING_SECONDS are enough to tell. A query that brings existing rows moves a channel of the tunnel with
+each batch, and has BATCH_SECONDS for it.
 
 Example: a worker's read hangs behind a firewall that drops packets, its heartbeats still pass. After 15 s it no longer
 claims to be caught up; after 120 s the object is Degraded, NotProgressing, and names the channel and the pod.
@@ -35,7 +36,7 @@ claims to be caught up; after 120 s the object is Degraded, NotProgressing, and 
 
 from __future__ import annotations
 
-from ots_tunnel.model import ChannelInfo, ChannelType
+from ots_tunnel.model import ChannelInfo, ChannelType, Stage
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import consumable, is_initialised, reported_channels
 from ots_tunnel_operator.assess.scaling.record import wanted_workers
@@ -56,6 +57,8 @@ STARTING_SECONDS = 300.0
 COPYING_SECONDS = 2 * SPLIT_DEADLINE + PROGRESS_SECONDS
 #: States of a copy in which something has to move; the others are problems, or wait for the stream.
 _MOVING = frozenset({SnapshotState.STARTING, SnapshotState.COPYING, SnapshotState.INTERRUPTED, SnapshotState.SETTLING})
+#: Seconds within which a query commits a batch of existing rows: of 64 MiB at most, each once in a trigger's interval.
+BATCH_SECONDS = 600.0
 #: States of a query in which its pods have to run.
 _QUERY_MOVES = frozenset({QueryState.STARTING, QueryState.FOLLOWING, QueryState.SILENT})
 #: Phase of a pod that has started.
@@ -121,7 +124,10 @@ def find_idle_copy(world: World, snapshot: Snapshot) -> Problem | None:
 
 
 def find_idle_query(world: World, query: Query) -> Problem | None:
-    """A query by Spark whose pods do not start; None where they run, or another problem says why they do not."""
+    """A query by Spark that stands still; None where it moves, or another problem says why it does not.
+
+    Its pods do not start, or no channel of existing rows moves. Of changes its lag tells the same.
+    """
     app = query.application
     if world.resource.spec.suspend or app is None or query.state not in _QUERY_MOVES:
         return None
@@ -129,10 +135,25 @@ def find_idle_query(world: World, query: Query) -> Problem | None:
     executors = [pod for pod in alive if pod.is_executor]
     runs = any(pod.phase == RUNNING for pod in executors)
     waiting = [pod for pod in alive if pod.phase != RUNNING and not (runs and pod.is_executor)]
-    if not waiting or world.now - max(app.submitted or 0.0, app.created) < STARTING_SECONDS:
-        return None
-    pod = min(waiting, key=lambda pod: (pod.is_executor, pod.name))
-    why = f"pod {pod.name} is {pod.phase} ({pod.message or 'no reason is shown'}): let it start"
+    if waiting and world.now - max(app.submitted or 0.0, app.created) >= STARTING_SECONDS:
+        pod = min(waiting, key=lambda pod: (pod.is_executor, pod.name))
+        return _idle_query(f"pod {pod.name} is {pod.phase} ({pod.message or 'no reason is shown'}): let it start")
+    if query.state is QueryState.FOLLOWING and _brings_no_row(world):
+        what = f"no batch of existing rows was committed for {BATCH_SECONDS:.0f} s"
+        return _idle_query(f"{what}: see the logs of its driver and its executors")
+    return None
+
+
+def _brings_no_row(world: World) -> bool:
+    """Whether existing rows wait in the tunnel, and nothing has moved on any of its channels for long."""
+    if not isinstance(world.tunnel, Tunnel) or world.tunnel.description.tunnel.stage != Stage.BASE:
+        return False
+    channels = consumable(world.tunnel.description)
+    interval = world.resource.spec.spark_settings.trigger_interval_seconds or 0
+    return bool(channels) and all(_is_still(channel, world, BATCH_SECONDS + interval) for channel in channels)
+
+
+def _idle_query(why: str) -> Problem:
     return Problem(Reason.NOT_PROGRESSING, f"the query by Spark stands still: {why}")
 
 

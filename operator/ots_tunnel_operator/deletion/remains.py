@@ -73,7 +73,8 @@ class Remains:
     @property
     def uses_spark(self) -> bool:
         """Whether Spark copies rows, so that there may be a record of a snapshot."""
-        return bool(_mapping(_mapping(self.body.get("spec")).get("engine")).get("baseData") == "Spark")
+        engine = _mapping(_mapping(self.body.get("spec")).get("engine"))
+        return bool(engine.get("baseData") == "Spark") and not self.uses_query
 
     @property
     def uses_query(self) -> bool:

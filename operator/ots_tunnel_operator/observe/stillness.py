@@ -2,7 +2,8 @@
 
 Only times are kept here; what they mean is decided in `assess.progress`. Times are lost with the process: the first
 look of a new one counts as the beginning, unless the status already reports the same, which then goes on. While no
-worker is ready nothing can move: that time does not count, or a resumed object would stand still from its first moment.
+worker is ready and no driver of a query runs nothing can move: that time does not count, or a resumed object would
+stand still from its first moment.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import replace
 from ots_tunnel.model import ChannelInfo, ChannelStatus
 from ots_tunnel_operator.assess.kept_reports import shown
 from ots_tunnel_operator.assess.lag import reported_channels
-from ots_tunnel_operator.assess.progress import SILENT_SECONDS
+from ots_tunnel_operator.assess.progress import RUNNING, SILENT_SECONDS
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.world.pod import Pod
@@ -58,7 +59,8 @@ def observe_movement(world: World, cache: LoopCache) -> World:
     if not isinstance(world.tunnel, Tunnel):
         return world
     first = 0.0 if not cache.marks and _reports(world, Reason.NOT_PROGRESSING) else world.now
-    can_move = any(pod.ready for pod in world.pods)
+    drivers = (pod for pod in world.query_pods if not pod.is_executor)
+    can_move = any(pod.ready for pod in world.pods) or any(pod.phase == RUNNING for pod in drivers)
     reports = reported_channels(shown(world).pods)
     marks: dict[str, tuple[tuple[object, ...], float]] = {}
     for channel in world.tunnel.description.channels:

@@ -138,13 +138,18 @@ class Ott:
 
     @property
     def uses_spark(self) -> bool:
-        """Whether the spec lets Spark copy existing rows."""
-        return bool((self.spec.get("engine") or {}).get("baseData") == "Spark")
+        """Whether the spec lets Spark copy existing rows from a snapshot."""
+        return bool((self.spec.get("engine") or {}).get("baseData") == "Spark") and not self.by_query
 
     @property
     def by_query(self) -> bool:
         """Whether a query of Spark follows the changes, in the place of workers."""
         return bool((self.spec.get("engine") or {}).get("stream") == "Spark")
+
+    @property
+    def is_mirror(self) -> bool:
+        """Whether the sink holds the present rows, of which its query copies those that exist without the tunnel."""
+        return bool(((self.spec.get("sink") or {}).get("files") or {}).get("mode") == "Mirror")
 
     @property
     def leases(self) -> str:

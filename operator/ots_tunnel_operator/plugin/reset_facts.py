@@ -21,7 +21,7 @@ def facts_of(ott: Ott, now: float) -> Facts:
     tunnel: dict[str, Any] = source.get("tunnel") or {}
     stream: dict[str, Any] = tunnel.get("stream") or {}
     kind, under_way = str(tunnel.get("type") or ""), running(ott.status)
-    by_spark = kind != "Stream" and (ott.spec.get("engine") or {}).get("baseData") == "Spark"
+    by_spark = kind != "Stream" and ott.uses_spark
     former = ott.text("tunnel", "id") or (under_way.former if under_way is not None else "")
     reasons = {ott.text("verdict", "reason"), ott.condition("Stalled").reason}
     return Facts(

@@ -171,6 +171,8 @@ def _following(world: World, assessment: Assessment, degraded: ConditionValue) -
     why = f": {silence}" if silence else ""
     if degraded.status and degraded.reason not in BESIDE_THE_FLOW and not silence:
         return ConditionValue(False, degraded.reason, degraded.message)
+    if isinstance(world.tunnel, Tunnel) and world.tunnel.description.tunnel.stage == Stage.BASE:
+        return ConditionValue(False, Reason.BASE_DATA_RUNNING, f"the query of Spark brings existing rows{why}")
     if isinstance(world.tunnel, Tunnel) and count_channels(world.tunnel.description).unowned:
         return ConditionValue(False, Reason.CHANNELS_UNOWNED, f"not every channel is read by the query{why}")
     if silence:

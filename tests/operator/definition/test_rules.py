@@ -14,7 +14,7 @@ from tests.operator.definition.admission import accepted, refusal
 from tests.operator.definition.immutable_fields import IMMUTABLE
 from tests.support.kube.api_server import ROOT, ApiServer
 from tests.support.operator.objects import tunnel_object
-from tests.support.operator.query_worlds import BY_QUERY
+from tests.support.operator.query_worlds import ALL_BY_QUERY, BY_QUERY
 from tests.support.operator.spec_blocks import (
     BUCKET,
     END,
@@ -437,23 +437,30 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "spark has no meaning where no engine in use (engine.baseData, engine.stream) is Spark: leave it out",
     ),
     "a query for existing rows": (
-        BY_QUERY,
+        BY_QUERY | ALL_BY_QUERY,
         BY_QUERY | {"source__tunnel__type": "BaseAndStream"},
-        "spec.engine.stream",
-        "engine.stream Spark is only for source.tunnel of type Stream: follow changes with Workers here, or copy "
-        "existing rows by an object of its own: found type BaseAndStream",
+        "spec.engine.baseData",
+        "engine.baseData must be Spark with engine.stream Spark and tunnel.type BaseAndStream: one query brings "
+        "existing rows and changes: found Workers",
+    ),
+    "workers beside a query for existing rows": (
+        BY_QUERY | ALL_BY_QUERY,
+        BY_QUERY | ALL_BY_QUERY | {"workers": {"lanesPerChannel": 1}},
+        "spec.workers",
+        "workers has no meaning where no engine in use (engine.baseData, engine.stream) is Workers: leave it out",
     ),
     "a query for existing rows alone": (
         BY_QUERY | {"engine": {"baseData": "Spark", "stream": "Spark"}},
         BY_QUERY | {"source__tunnel__type": "BaseData"},
         "spec.engine.stream",
-        "copy existing rows by an object of its own: found type BaseData",
+        "engine.stream Spark is only for source.tunnel of type Stream or BaseAndStream: leave it out: found type "
+        "BaseData",
     ),
     "a query without a tunnel": (
         BY_QUERY,
         {key: value for key, value in BY_QUERY.items() if not key.startswith("source")} | {"source": LEASED_SOURCE},
         "spec.engine.stream",
-        "copy existing rows by an object of its own: found source.stream",
+        "of type Stream or BaseAndStream: leave it out: found source.stream",
     ),
     "a query into a table": (
         BY_QUERY,

@@ -40,6 +40,11 @@ BY_QUERY: dict[str, Any] = {
         "executor": {"podTemplate": EXECUTOR_PART},
     },
 }
+#: Changes, beside BY_QUERY, with which the query brings existing rows as well.
+ALL_BY_QUERY: dict[str, Any] = {
+    "source__tunnel__type": "BaseAndStream",
+    "engine": {"baseData": "Spark", "stream": "Spark"},
+}
 PLACE = "persistentVolumeClaim/lake:/flights"
 FOLLOWED = Tunnel(description(channel("c1", client=CLIENT, consumed=NOW - 3000), kind=TunnelType.Stream))
 FREE = Tunnel(description(channel("c1", client="", consumed=NOW - 3000), kind=TunnelType.Stream))

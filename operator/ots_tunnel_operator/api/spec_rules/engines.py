@@ -11,11 +11,12 @@ WORKERS_USED: Final = (
     "(!has(self.source.tunnel) || self.source.tunnel.type != 'Stream' && self.engine.baseData == 'Workers' || "
     "self.source.tunnel.type != 'BaseData' && self.engine.stream == 'Workers')"
 )
-#: Whether Spark copies existing rows.
+#: Whether Spark copies existing rows from a snapshot; a query that follows changes has them before these.
 SPARK_COPIES: Final = (
-    "(has(self.source.tunnel) && self.source.tunnel.type != 'Stream' && self.engine.baseData == 'Spark')"
+    "(has(self.source.tunnel) && self.source.tunnel.type != 'Stream' && self.engine.baseData == 'Spark' && "
+    "(self.source.tunnel.type == 'BaseData' || self.engine.stream != 'Spark'))"
 )
-#: Whether a query of Spark follows changes.
+#: Whether a query of Spark follows changes, and with type BaseAndStream brings existing rows.
 BY_QUERY: Final = "self.engine.stream == 'Spark'"
 
 ENGINES_RULES: Final = (

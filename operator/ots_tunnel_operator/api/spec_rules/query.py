@@ -24,11 +24,18 @@ def _left_out(path: str, block: type[ApiModel], *fields: str) -> str:
 
 QUERY_RULES: Final = (
     rule(
-        f"!({BY_QUERY}) || has(self.source.tunnel) && self.source.tunnel.type == 'Stream'",
-        "engine.stream Spark is only for source.tunnel of type Stream: follow changes with Workers here, or "
-        "copy existing rows by an object of its own",
+        f"!({BY_QUERY}) || has(self.source.tunnel) && self.source.tunnel.type != 'BaseData'",
+        "engine.stream Spark is only for source.tunnel of type Stream or BaseAndStream: leave it out",
         field=".engine.stream",
         found="(has(self.source.tunnel) ? 'found type ' + self.source.tunnel.type : 'found source.stream')",
+    ),
+    rule(
+        f"!({BY_QUERY}) || !has(self.source.tunnel) || self.source.tunnel.type != 'BaseAndStream' || "
+        "self.engine.baseData == 'Spark'",
+        "engine.baseData must be Spark with engine.stream Spark and tunnel.type BaseAndStream: one query brings "
+        "existing rows and changes",
+        field=".engine.baseData",
+        found="'found ' + self.engine.baseData",
     ),
     rule(
         f"!({BY_QUERY}) || has(self.sink.files)",

@@ -121,6 +121,4 @@ def _driver_volumes(obj: TablestoreTunnel) -> tuple[Volume, ...]:
 
 def _executor_volumes(obj: TablestoreTunnel) -> tuple[Volume, ...]:
     """Keys where executors call the service: they read the rows with which a mirror begins."""
-    files = obj.spec.sink.files
-    is_mirror = files is not None and files.mode == "Mirror"
-    return (secret_volume("source", obj.spec.source.credentials),) if is_mirror else ()
+    return (secret_volume("source", obj.spec.source.credentials),) if obj.spec.is_mirror else ()

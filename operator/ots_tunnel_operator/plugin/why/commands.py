@@ -62,8 +62,8 @@ def service(ott: Ott, command: str) -> str:
 def create_tunnel(ott: Ott) -> str:
     """Create the tunnel that the object is to use: as the operator would, but for an end, which a tunnel may lack."""
     tunnel = (ott.spec.get("source") or {}).get("tunnel") or {}
-    # of a tunnel for existing rows that Spark copies only the changes are left
-    kind = "Stream" if ott.uses_spark else tunnel.get("type")
+    # of a tunnel for existing rows that Spark reads from the table only the changes are left
+    kind = "Stream" if ott.uses_spark or ott.is_mirror else tunnel.get("type")
     return service(ott, f"tunnel create {_tunnel(ott)} --type {kind}{_start(tunnel.get('stream') or {})}")
 
 

@@ -15,6 +15,7 @@ from ots_tunnel_operator.api.status import Condition, LagStatus, TunnelObjectSta
 from ots_tunnel_operator.assess.adoption import wanted_stream
 from ots_tunnel_operator.manifests.worker_document import worker_config
 from tests.support.operator.objects import tunnel_object
+from tests.support.operator.query_worlds import ALL_BY_QUERY, BY_QUERY
 from tests.support.operator.spec_values import (
     ENDS,
     IMAGES,
@@ -28,6 +29,7 @@ from tests.support.operator.spec_values import (
 from tests.support.operator.statuses import complete_status
 
 SPARK = {"engine__baseData": "Spark"}
+MIRROR = {"sink": {"files": {"url": "file:///lake/flights", "format": "Delta", "mode": "Mirror"}}}
 
 
 def parsed(**changes: Any) -> TablestoreTunnel:
@@ -43,6 +45,10 @@ def parsed(**changes: Any) -> TablestoreTunnel:
         (SPARK | {"source__tunnel__type": "Stream"}, "Stream", True, False),
         ({"source__tunnel__type": "BaseData"}, "BaseData", True, False),
         (SPARK | {"source__tunnel__type": "BaseData"}, None, False, True),
+        (BY_QUERY, "Stream", False, False),
+        (BY_QUERY | ALL_BY_QUERY, "BaseAndStream", False, False),
+        # a mirror begins with rows that its driver reads from the table
+        (BY_QUERY | ALL_BY_QUERY | MIRROR, "Stream", False, False),
     ],
 )
 def test_type_and_engine_decide_which_workloads_run(

@@ -42,6 +42,17 @@ async def test_without_spark_nothing_of_its_kinds_is_read() -> None:
     assert events(kube) == []
 
 
+async def test_a_query_that_brings_existing_rows_has_no_snapshot_to_end() -> None:
+    kube, service = with_spark(deleted_object("Retain")), Service()
+    kube.objects["TablestoreTunnel", NAME]["spec"]["engine"]["stream"] = "Spark"
+    kube.objects["SparkApplication", f"{NAME}-snapshot"] = {"metadata": {"ownerReferences": OWNER}}
+
+    await finish(kube, service, PATIENT)
+
+    # the garbage collector has it; no record of a copy is kept of a copy that was none
+    assert ("delete", "SparkApplication", f"{NAME}-snapshot") not in kube.writes
+
+
 async def test_a_snapshot_ends_before_the_tunnel_goes() -> None:
     kube, service = with_spark(deleted_object()), Service()
     kube.objects["SparkApplication", f"{NAME}-snapshot"] = {"metadata": {"ownerReferences": OWNER}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ots_tunnel.model import Stage
 from ots_tunnel_operator.plugin import edits
 from ots_tunnel_operator.plugin.events.belonging import own_events
 from ots_tunnel_operator.plugin.ott import Ott
@@ -13,9 +14,18 @@ from ots_tunnel_operator.plugin.why.state import now_sentences
 from ots_tunnel_operator.plugin.why.waits import waits_sentences
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.reset.request import Form, Request
+from ots_tunnel_operator.world.service import Tunnel
 from tests.support.operator.objects import tunnel_object
-from tests.support.operator.query_worlds import BY_QUERY, query_resource, query_world
-from tests.support.operator.worlds import NOW, UID, reported
+from tests.support.operator.query_worlds import (
+    ALL_BY_QUERY,
+    BY_QUERY,
+    CLIENT,
+    query_app,
+    query_record,
+    query_resource,
+    query_world,
+)
+from tests.support.operator.worlds import NOW, UID, base, description, reported
 
 
 def followed(**changes: object) -> Ott:
@@ -31,6 +41,18 @@ def test_no_worker_is_expected_and_nothing_is_waited_for() -> None:
     assert waits_sentences(ott, NOW, None) == ["Nothing."]
     said = " ".join(now_sentences(ott, NOW))
     assert "It follows the changes of the table with a query of Spark, whose SparkApplication is RUNNING." in said
+
+
+def test_existing_rows_are_said_to_come_first() -> None:
+    of = query_resource(**ALL_BY_QUERY)
+    bringing = Tunnel(description(base("b1", client=CLIENT), stage=Stage.BASE))
+    body = tunnel_object(**BY_QUERY | ALL_BY_QUERY)
+    body["metadata"] |= {"uid": UID, "generation": 3}
+    found = query_world(query_app("RUNNING", of=of) | query_record(), of=of, tunnel=bringing)
+
+    said = " ".join(now_sentences(Ott(body | {"status": reported(found)}), NOW))
+
+    assert "It copies existing rows with a query of Spark, whose SparkApplication is RUNNING, and is not Ready" in said
 
 
 def test_pause_and_resume_speak_of_the_query() -> None:

@@ -155,6 +155,14 @@ def test_a_tunnel_that_was_to_exist_is_created() -> None:
             "Stream --start-time 2026-11-20T01:00:00Z",
         ),
         ({"engine__baseData": "Spark"}, "Stream"),
+        ({"engine": {"baseData": "Spark", "stream": "Spark"}}, "BaseAndStream"),
+        (
+            {
+                "engine": {"baseData": "Spark", "stream": "Spark"},
+                "sink": {"files": {"url": "file:///lake", "format": "Delta", "mode": "Mirror"}},
+            },
+            "Stream",
+        ),
     ],
 )
 def test_the_tunnel_that_is_created_is_the_one_that_the_spec_wants(spec: dict[str, Any], options: str) -> None:
