@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ots_tunnel_operator.times import parse_time, timestamp
@@ -31,6 +31,17 @@ class Gap:
     def key(self) -> tuple[str, int]:
         """What makes two findings one: channel and start, in whole seconds as the status has it."""
         return self.channel, int(self.start)
+
+
+def beyond(gap: Gap, accepted: Iterable[Gap]) -> Gap:
+    """A gap without the changes that were accepted; an accepted one that includes all of it in its place."""
+    for known in sorted((known for known in accepted if known.channel == gap.channel), key=lambda known: known.start):
+        if int(gap.start) > int(known.start):
+            continue
+        if int(gap.end) <= int(known.end):
+            return known
+        gap = replace(gap, start=known.end)
+    return gap
 
 
 def gap_documents(gaps: Iterable[Gap]) -> list[dict[str, Any]]:

@@ -18,8 +18,11 @@ While it is not accepted, workers are stopped: they could only find it again.
 A retention that is raised later brings nothing back, but neither a look nor a worker notices any more that something
 was dropped: what was read last is within it. So a finding that would go for that reason alone is a lasting one: it is
 recorded for good and stops the workers, as one of theirs. The look that sees the longer retention first still counts
-with the one in the status: the retention may have been raised while no operator looked.
-`spec.source.tunnel.onPossibleGap: Continue` accepts every gap of the status.
+with the one in the status: the retention may have been raised while no operator looked. A finding that only this shows
+is lasting at once, before workers start that would read on behind it.
+`spec.source.tunnel.onPossibleGap: Continue` accepts every gap of the status, and a worker that has it reports what it
+has passed. Changes that are lost later are not accepted, although a worker that knows nothing of the past lets each gap
+of a shard begin with the stream: of a gap that includes an accepted one only what lies behind that one counts.
 
 A channel was consumed until the latest of five times: its consume point (without one, the start that
 `protocol.possible_gap` gives it), the read mark (`assess.read_mark`), what a worker reports, what a worker reported to
@@ -30,7 +33,7 @@ restarted as well.
 
 Example: retention 7 days, no worker since 1 June. From 8 June on the object is Stalled with PossibleGap: changes from
 1 June to (now - 7 days) may be missing. The end moves on with time; it is rounded up to a full hour, so that it costs
-one status write an hour.
+one status write an hour. It never moves back: a retention that is raised does not bring back what was lost.
 """
 
 from __future__ import annotations
@@ -42,8 +45,8 @@ from dataclasses import replace
 from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Token
 from ots_tunnel.protocol.possible_gap import ended_channels, read_until, within_stream
 from ots_tunnel_operator.assess.completion import end_time, is_completed
-from ots_tunnel_operator.assess.gap import Gap, recorded_gaps
-from ots_tunnel_operator.assess.lag import HELD, consumable, is_initialised, reported_channels
+from ots_tunnel_operator.assess.gap import Gap, beyond, recorded_gaps
+from ots_tunnel_operator.assess.lag import HELD, is_initialised, reported_channels
 from ots_tunnel_operator.assess.read_mark import ReadMark
 from ots_tunnel_operator.assess.shards.trimmed import trimmed
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -71,18 +74,20 @@ def find_gaps(world: World, mark: ReadMark | None) -> tuple[Gap, ...]:
     found = {key: gap for key, gap in recorded.items() if gap.is_final or not _is_looked_at(world, gap.channel)}
     # the start makes a gap the one that was accepted, and only another process may have seen what tells it
     since = {gap.channel: gap.start for gap in recorded.values() if not gap.by_worker}
-    seen = (*_from_outside(world, mark, since), *_of_shards(world, found.values(), since))
-    for gap in (*_of_workers(world.pods), *seen):
+    accepts = world.resource.spec.source.goes_on_behind_gaps
+    accepted = () if accepts else tuple(gap for gap in recorded.values() if gap.accepted)
+    seen = (*_from_outside(world, mark, since), *_of_shards(world, found.values(), since, accepts=accepts))
+    for whole in (*_of_workers(world.pods), *seen):
+        gap = whole if whole.accepted else beyond(whole, accepted)
         known = found.get(gap.key)
         before = known or recorded.get(gap.key)
         if known is not None and known.is_final and not gap.by_worker:
             continue  # no look refutes it
-        end = max(gap.end, known.end) if known is not None and known.is_final else gap.end
-        found[gap.key] = replace(gap, end=end, accepted=before is not None and before.accepted)
+        is_accepted = gap.accepted or (before is not None and before.accepted)
+        found[gap.key] = replace(gap, end=_widest_end(gap, before), accepted=is_accepted)
     for gap in recorded.values():
         if gap.key not in found and _is_hidden(world, mark, gap):
             found[gap.key] = replace(gap, lasting=True)
-    accepts = world.resource.spec.source.goes_on_behind_gaps
     gaps = (replace(gap, accepted=gap.accepted or accepts) for gap in found.values())
     return tuple(sorted(gaps, key=lambda gap: (gap.accepted, not gap.by_worker, gap.start, gap.channel)))
 
@@ -107,17 +112,25 @@ def gap_problem(gaps: Sequence[Gap], resource: Resource) -> Problem | None:
     )
 
 
+def _widest_end(gap: Gap, before: Gap | None) -> float:
+    """The end of a gap of which an earlier look has told; that of a worker's finding is exact."""
+    is_worse = before is not None and (before.is_final or not gap.by_worker)
+    return max(gap.end, before.end) if before is not None and is_worse else gap.end
+
+
 def _of_workers(pods: Iterable[Pod]) -> Iterable[Gap]:
     for pod in pods:
         found: tuple[ReportedGap, ...] = pod.gaps + (pod.report.gaps if pod.report is not None else ())
         for gap in found:
-            yield Gap(gap.channel_id, gap.start, gap.end, by_worker=True)
+            yield Gap(gap.channel_id, gap.start, gap.end, by_worker=True, accepted=gap.is_passed)
 
 
-def _of_shards(world: World, known: Collection[Gap], since: Mapping[str, float]) -> Iterable[Gap]:
+def _of_shards(world: World, known: Collection[Gap], since: Mapping[str, float], *, accepts: bool) -> Iterable[Gap]:
     if is_completed(world):
         return
-    told = {gap.channel for gap in (*known, *_of_workers(world.pods)) if gap.by_worker}
+    of_workers = (gap for gap in (*known, *_of_workers(world.pods)) if gap.by_worker)
+    # behind one that was accepted the stream may have dropped more since
+    told = {gap.channel for gap in of_workers if accepts or not gap.accepted}
     for shard, start, end in trimmed(world, told, since):
         yield Gap(shard, start, _rounded_up(end), by_worker=False)
 
@@ -133,9 +146,11 @@ def _is_looked_at(world: World, channel: str) -> bool:
         return True
     if world.resource.spec.source.stream is None:
         return _kept_since(world) is not None
-    is_left = any(shard.channel_id == channel for shard in consumable(world.tunnel.description))
+    # a lease that is gone tells nothing: another program deletes those of shards that the stream has dropped
+    shards = world.tunnel.description.channels
+    has_ended = any(shard.channel_id == channel and shard.status is ChannelStatus.TERMINATED for shard in shards)
     reported = reported_channels(world.pods).get(channel)
-    return not is_left or (reported is not None and reported[1].state in HELD)
+    return has_ended or (reported is not None and reported[1].state in HELD)
 
 
 def _rounded_up(end: float) -> float:
@@ -148,20 +163,34 @@ def _from_outside(world: World, mark: ReadMark | None, since: Mapping[str, float
         return
     reported = _reported_until(world.pods)
     start = world.source.stream_start if isinstance(world.source, Table) else None
-    channels = world.tunnel.description.channels
-    are_given_out = any(channel.status in (ChannelStatus.OPEN, ChannelStatus.CLOSING) for channel in channels)
-    for channel in channels:
+    raised = _raised_by(world)
+    for channel in world.tunnel.description.channels:
         if channel.channel_type is not ChannelType.STREAM or channel.status is ChannelStatus.TERMINATED:
             continue
-        if channel.status is ChannelStatus.WAIT and are_given_out:
-            continue  # a child: until they have ended, its parents stand for it
+        if _may_be_child(channel, world.tunnel):
+            continue
         told = reported.get(channel.channel_id), since.get(channel.channel_id)
         until = _consumed_until(world, world.tunnel, channel, mark, told)
         # a tunnel may be a moment older than the stream that it enables: only what was consumed counts there
         enabled = start if start is not None and channel.consume_point_ns else 0.0
         end = min(max(kept, enabled), end_time(world))
         if until is not None and until < end:
-            yield Gap(channel.channel_id, until, _rounded_up(end), by_worker=False)
+            is_shown_once = until >= max(kept - raised, enabled)
+            yield Gap(channel.channel_id, until, _rounded_up(end), by_worker=False, lasting=is_shown_once)
+
+
+def _may_be_child(channel: ChannelInfo, tunnel: Tunnel) -> bool:
+    """Whether a channel that waits has a parent that stands for it until it has ended: what it has is newer.
+
+    While channels are given out, each that waits is a child. While none are, one that was never consumed may be one of
+    a channel that was; a worker asks.
+    """
+    if channel.status is not ChannelStatus.WAIT:
+        return False
+    others = tuple(other for other in tunnel.description.channels if other.status is not ChannelStatus.TERMINATED)
+    if any(other.status in (ChannelStatus.OPEN, ChannelStatus.CLOSING) for other in others):
+        return True
+    return not channel.consume_point_ns and any(other.consume_point_ns for other in others)
 
 
 def _is_hidden(world: World, mark: ReadMark | None, gap: Gap) -> bool:
@@ -172,6 +201,8 @@ def _is_hidden(world: World, mark: ReadMark | None, gap: Gap) -> bool:
     channels = world.tunnel.description.channels
     channel = next((found for found in channels if found.channel_id == gap.channel), None)
     if channel is None or channel.status is ChannelStatus.TERMINATED or kept >= gap.start - _CLOCK_SECONDS:
+        return False
+    if _may_be_child(channel, world.tunnel):
         return False
     reported = _reported_until(world.pods).get(gap.channel)
     until = _consumed_until(world, world.tunnel, channel, mark, (reported,))
@@ -188,8 +219,16 @@ def _kept_since(world: World) -> float | None:
     now = world.tunnel.description.service_time
     if table is None or not table.stream_retention_seconds or now is None:
         return None
+    return now - table.stream_retention_seconds + _raised_by(world)
+
+
+def _raised_by(world: World) -> float:
+    """Seconds by which the retention is longer than that of the status; 0 where it is not."""
     before = world.resource.recorded_tunnel.get("streamRetentionSeconds")
-    return now - min(table.stream_retention_seconds, before or table.stream_retention_seconds)
+    table = world.source if isinstance(world.source, Table) else None
+    if table is None or not table.stream_retention_seconds or not before:
+        return 0.0
+    return max(0.0, table.stream_retention_seconds - float(before))
 
 
 def _reported_until(pods: Iterable[Pod]) -> dict[str, float]:

@@ -143,7 +143,8 @@ def _gap(item: Mapping[str, Any]) -> ReportedGap:
     start, end = parse_time(item["from"]), parse_time(item["to"])
     if start is None or end is None:
         raise ValueError("a possible gap without its times")
-    return ReportedGap(str(item["channel"]), start, end)
+    # an earlier release does not tell
+    return ReportedGap(str(item["channel"]), start, end, bool(item.get("passed")))
 
 
 def _channel(item: Mapping[str, Any]) -> WorkerChannel:

@@ -17,6 +17,7 @@ from ots_tunnel.model import Credentials
 from ots_tunnel_operator.api.secrets import secret_name
 from ots_tunnel_operator.api.sink import TablestoreSink
 from ots_tunnel_operator.api.source import Source
+from ots_tunnel_operator.assess.gap import recorded_gaps
 from ots_tunnel_operator.assess.verdict import was_behind
 from ots_tunnel_operator.diagnosis import Place, instance_busy, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance, table_schema
@@ -127,17 +128,20 @@ class SidesObserver:
     async def _still(
         self, instance: Instance, side: Side, kept: Table, world: World, patience: Patience
     ) -> Table | Missing:
-        """The cached table; looked at again where the last look is Settings.look_seconds old."""
-        if world.now - side.look_time < self._settings.look_seconds:
+        """The cached table; looked at again where the last look is Settings.look_seconds old, or a gap is recorded.
+
+        With a gap no worker may start before the look that sees a longer retention: it would notice nothing any more.
+        """
+        has_gap = any(not gap.accepted and not gap.is_final for gap in recorded_gaps(world.resource.status))
+        if world.now - side.look_time < self._settings.look_seconds and not has_gap:
             return kept
         found = await self._described(instance, side.table_name, patience)
         if found is None:
             side.table = None
             return Missing()
         side.look_time = world.now
-        if (other := _table(found)).created != kept.created:
-            kept = side.table = other
-        return kept
+        side.table = _table(found)
+        return side.table
 
     async def _described(self, instance: Instance, table: str, patience: Patience) -> TableDescription | None:
         """The description by the project's own client: the vendor's SDK would block one of a few threads."""

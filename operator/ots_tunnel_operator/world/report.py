@@ -28,6 +28,8 @@ class ReportedGap:
     channel_id: str
     start: float
     end: float
+    is_passed: bool = False
+    """Whether the worker reads on behind it, as its settings say: it was accepted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,7 @@ async def test_behind_a_stream_that_was_replaced_a_worker_goes_on_where_the_sett
 
     assert {number for _, number in sink.written} == {9}
     assert [gap["channel"] for gap in worker.status.document()["possibleGaps"]] == list(await scene.leases())
+    assert {gap["passed"] for gap in worker.status.document()["possibleGaps"]} == {True}
     worker.drain()
     await scene.tasks["w"]
     again = scene.worker("again", RecordingSink())

@@ -79,7 +79,9 @@ def test_the_document_is_what_the_operator_reads() -> None:
             "confirmedTime": None,
             "failing": {"since": "2023-11-14T22:14:00.000Z", "error": "no answer"},
         },
-        "possibleGaps": [{"channel": "s", "from": "2023-11-14T22:13:20.000Z", "to": "2023-11-14T22:15:00.000Z"}],
+        "possibleGaps": [
+            {"channel": "s", "from": "2023-11-14T22:13:20.000Z", "to": "2023-11-14T22:15:00.000Z", "passed": False}
+        ],
         "channels": [
             {
                 "id": "BaseData_0",

@@ -71,6 +71,7 @@ class WorkerRun:
         self._running: asyncio.Task[Any] | None = None
         client.listen_to_retries(self.metrics.call_repeated)
         self.status.tally, self.status.contact = sink.tally, sink.contact
+        self.status.passes_gaps = settings.on_possible_gap == "Continue"
         self.metrics.registry.register(TallyCollector(self.metrics.tunnel, sink.tally))
 
     def __repr__(self) -> str:

@@ -27,7 +27,9 @@ def trimmed(world: World, told: Collection[str], recorded: Mapping[str, float]) 
     """
     if not isinstance(world.tunnel, Tunnel) or not isinstance(world.source, Table):
         return
-    kept_since = world.now - (world.source.stream_retention_seconds or 0)
+    retention = world.source.stream_retention_seconds or 0
+    # a retention that was raised since brings nothing back
+    kept_since = world.now - min(retention, world.resource.recorded_tunnel.get("streamRetentionSeconds") or retention)
     for shard, peek in world.peeks.items():
         if peek.is_trimmed and shard not in told:
             known = recorded.get(shard) if peek.empty is None else peek.empty

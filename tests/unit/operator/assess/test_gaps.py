@@ -154,6 +154,21 @@ def test_the_operator_s_own_finding_stalls_and_stops_no_worker() -> None:
 LONGER = Table(SCHEMA, stream_retention_seconds=10 * RETENTION)
 
 
+def test_the_first_look_at_a_longer_retention_stops_the_workers() -> None:
+    """Started in between, they would read on behind what was dropped, and notice nothing."""
+    status = recorded(possibleGaps=reported(left())["possibleGaps"])
+    status["tunnel"]["streamRetentionSeconds"] = RETENTION
+    raised = replace(left(status=status), source=LONGER)
+
+    assert [(gap.start, gap.lasting) for gap in gaps_of(raised)] == [(OLD, True)]
+    problem = planned(raised).problem
+    assert problem is not None
+    assert problem.stops_workers
+    # where the longer one does not keep it either, it is not hidden, and a worker notices it
+    slightly = replace(raised, source=Table(SCHEMA, stream_retention_seconds=RETENTION + 100))
+    assert [gap.lasting for gap in gaps_of(slightly)] == [False]
+
+
 def test_what_the_operator_found_stays_when_the_retention_is_raised_behind_it() -> None:
     """With the longer retention neither a look nor a worker notices any more that something was dropped."""
     status = recorded(possibleGaps=reported(left())["possibleGaps"])
@@ -290,6 +305,21 @@ def test_a_channel_that_waits_has_lost_nothing_that_its_parents_have_not(
     assert [gap.channel for gap in gaps_of(replace(left(), tunnel=Tunnel(described)))] == expected
 
 
+def test_while_nothing_is_read_a_child_has_lost_nothing_that_its_parent_has_not() -> None:
+    """Suspended behind a split, an hour ago; the tunnel is older than the retention."""
+    channels = (
+        channel("c1", ChannelStatus.WAIT, client="", consumed=NOW - 3600),
+        channel("c2", ChannelStatus.WAIT, client=""),
+    )
+    described = description(*channels, kind=TunnelType.Stream, create_time_ns=int(OLD * 1e9))
+    suspended = replace(left(), tunnel=Tunnel(described))
+    assert found(suspended) == []
+
+    # of an earlier release, which has told of it: it does not outlast a longer retention
+    entry = {"channel": "c2", "from": timestamp(OLD), "to": timestamp(NOW), "foundBy": "Operator", "accepted": False}
+    assert found(replace(left(status=recorded(possibleGaps=[entry])), tunnel=Tunnel(described), source=LONGER)) == []
+
+
 def test_a_checkpoint_behind_which_the_stream_has_dropped_records_is_a_possible_gap() -> None:
     peek = Peek(NOW - 1, waits=True, empty=NOW - RETENTION - 60, is_of_lease=True, is_trimmed=True)
     idle = Peek(NOW - 1, waits=False, empty=NOW - 1, is_of_lease=True)
@@ -369,12 +399,18 @@ def test_what_another_operator_found_of_a_shard_stays_until_it_is_looked_at_agai
         pytest.param({"peeks": {"s1": Peek(NOW - 1, waits=True, empty=NOW - 60, is_of_lease=True)}}, id="a record"),
         pytest.param({"pods": (stream_pod(report_channel("s1")),)}, id="a worker reads it"),
         pytest.param({"tunnel": Tunnel(stream_description(channel("s1", ChannelStatus.TERMINATED)))}, id="its end"),
-        pytest.param({"tunnel": Tunnel(stream_description(channel("s2")))}, id="listed no more"),
         pytest.param({"of": until(NOW - 5, **TOLD, **COMPLETED)}, id="everything up to the end time is read"),
     ],
 )
 def test_what_another_operator_found_of_a_shard_goes_once_it_is_refuted(changes: dict[str, Any]) -> None:
     assert found(told(**changes)) == []
+
+
+def test_a_lease_that_is_gone_brings_nothing_back() -> None:
+    """The vendor's library deletes the leases of shards that the stream has dropped, read or not."""
+    (gap,) = gaps_of(told(tunnel=Tunnel(stream_description(channel("s2")))))
+
+    assert (gap.channel, gap.end) == ("s1", gaps_of(told())[0].end)
 
 
 def test_a_worker_that_has_handed_a_shard_back_refutes_nothing() -> None:
@@ -384,6 +420,71 @@ def test_a_worker_that_has_handed_a_shard_back_refutes_nothing() -> None:
 def accepted(of: World) -> dict[str, Any]:
     """The gaps of the status, accepted."""
     return {"possibleGaps": [{**gap, "accepted": True} for gap in reported(of)["possibleGaps"]]}
+
+
+#: Of a worker that knows nothing of the past: the gap begins with the stream.
+FIRST = ReportedGap("s1", NOW - 40 * RETENTION, NOW - 20 * RETENTION)
+LATER = replace(FIRST, end=NOW - 5)
+
+
+def continued(*pods: Pod, **changes: Any) -> World:
+    source = {"source__stream": {"leaseTable": LEASES, "onPossibleGap": "Continue"}}
+    return stream_world(stream_resource(stream_recorded(), **source), pods=pods, **changes)
+
+
+def behind(first: World, *pods: Pod, **changes: Any) -> World:
+    """The object with Stop again, and the gaps that were accepted."""
+    gaps = reported(first)["possibleGaps"]
+    return stream_world(stream_resource(stream_recorded(possibleGaps=gaps)), pods=pods, **changes)
+
+
+def test_what_a_shard_loses_behind_an_accepted_gap_is_another_one() -> None:
+    accepted = continued(stream_pod(ready=False, gaps=(FIRST,)))
+
+    again = behind(accepted, stream_pod(ready=False, gaps=(LATER,)))
+    assert [(gap.start, gap.end, gap.accepted) for gap in gaps_of(again)] == [
+        (FIRST.end, LATER.end, False),
+        (FIRST.start, FIRST.end, True),
+    ]
+    problem = planned(again).problem
+    assert problem is not None
+    assert problem.stops_workers
+    # the pod that has ended with the accepted one is still there
+    assert found(behind(accepted, stream_pod(ready=False, gaps=(FIRST,)))) == [("s1", True, True)]
+
+
+@pytest.mark.parametrize("until", [TRIMMED.empty, None], ids=["by this operator", "by another one"])
+def test_an_accepted_gap_of_a_shard_hides_no_later_one_from_outside(until: float | None) -> None:
+    accepted = continued(stream_pod(ready=False, gaps=(FIRST,)))
+    table = Table(SCHEMA, stream_retention_seconds=RETENTION, stream_start=FIRST.start)
+
+    later = behind(accepted, peeks={"s1": replace(TRIMMED, empty=until)}, source=table)
+
+    (gap, _) = gaps_of(later)
+    assert (gap.start, gap.by_worker, gap.accepted) == (until or FIRST.end, False, False)
+    assert planned(later).problem is not None
+
+
+def test_what_a_worker_has_passed_was_accepted_however_many_gaps_the_status_has() -> None:
+    living = stream_pod(report_channel("s1"))
+    assert living.report is not None
+    passed = replace(living, report=replace(living.report, gaps=(replace(LATER, is_passed=True),)))
+    of = stream_world(stream_resource(stream_recorded()), pods=(passed,))
+
+    assert found(of) == [("s1", True, True)]
+    assert planned(of).problem is None
+
+
+def test_a_longer_retention_makes_no_gap_of_a_shard_smaller() -> None:
+    days = {"s1": replace(TRIMMED, empty=NOW - 3 * RETENTION)}
+    (before,) = gaps_of(stream_world(pods=(), peeks=days))
+    status = stream_recorded(possibleGaps=reported(stream_world(pods=(), peeks=days))["possibleGaps"])
+    assert gaps_of(told(of=stream_resource(status), peeks=days, source=LONGER)) == (before,)
+
+    # raised while nobody looked
+    unseen = stream_recorded()
+    unseen["tunnel"]["streamRetentionSeconds"] = RETENTION
+    assert gaps_of(told(of=stream_resource(unseen), peeks=days, source=LONGER)) == (before,)
 
 
 def test_a_gap_that_was_accepted_stays_the_same_for_another_operator() -> None:

@@ -78,6 +78,7 @@ class Service:
 
     answer: TunnelDescription | TunnelError = RUNNING
     table: TunnelError | None = None
+    retention_hours: int = 24
     calls: list[str] = field(default_factory=list)
 
     async def describe_tunnel(self, table: str, name: str) -> TunnelDescription:
@@ -94,7 +95,7 @@ class Service:
         if self.table is not None:
             raise self.table
         schema = COPY if table == COPY.name else SCHEMA
-        stream = StreamDescription(enabled=True, expiration_hours=24)
+        stream = StreamDescription(enabled=True, expiration_hours=self.retention_hours)
         return TableDescription(schema.name, schema.keys, schema.ttl_seconds, schema.max_versions, 86_400, stream)
 
     async def close(self) -> None:
@@ -368,6 +369,34 @@ async def test_a_cached_table_is_claimed_no_longer_than_since_the_last_look() ->
 
     assert isinstance(gone.destination, Missing)
     assert isinstance(gone.source, Missing)
+
+
+async def test_a_longer_retention_is_known_from_the_next_look_on() -> None:
+    service = Service()
+    cache = connected_cache(service)
+    await observe(cache)
+    service.retention_hours = 168
+
+    found = await observe(cache, NOW + SETTINGS.look_seconds)
+
+    assert isinstance(found.source, Table)
+    assert found.source.stream_retention_seconds == 168 * 3600
+
+
+@pytest.mark.parametrize(("accepted", "hours"), [(False, 168), (True, 24)])
+async def test_while_a_gap_is_recorded_each_look_is_at_the_table_itself(accepted: bool, hours: int) -> None:
+    """With a longer retention a worker that starts would read on behind it, and notice nothing."""
+    service = Service()
+    cache = connected_cache(service)
+    gap = {"channel": "c1", "from": timestamp(NOW - 900_000), "to": timestamp(NOW - 800_000), "foundBy": "Operator"}
+    of = resource(recorded(possibleGaps=[gap | {"accepted": accepted}]))
+    await observe(cache, NOW + SETTINGS.look_seconds, of=of)
+    service.retention_hours = 168
+
+    found = await observe(cache, NOW + SETTINGS.look_seconds + 1, of=of)
+
+    assert isinstance(found.source, Table)
+    assert found.source.stream_retention_seconds == hours * 3600
 
 
 @pytest.mark.parametrize(

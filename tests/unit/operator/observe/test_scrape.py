@@ -74,14 +74,15 @@ async def test_a_running_worker_reports_its_channels(worker: Worker) -> None:
     assert [(channel.rows, channel.lag_seconds) for channel in found.report.channels] == [(7, 3)]
 
 
-async def test_a_worker_reports_its_possible_gaps(worker: Worker) -> None:
-    gap = b'{"channel": "c", "from": "1970-01-01T00:00:01.500Z", "to": "1970-01-01T00:00:09.000Z"}'
+@pytest.mark.parametrize(("says", "passed"), [(b"", False), (b', "passed": true', True), (b', "passed": false', False)])
+async def test_a_worker_reports_its_possible_gaps(worker: Worker, says: bytes, passed: bool) -> None:
+    gap = b'{"channel": "c", "from": "1970-01-01T00:00:01.500Z", "to": "1970-01-01T00:00:09.000Z"' + says + b"}"
     worker.body = REPORT.replace(b'"channels"', b'"possibleGaps": [' + gap + b'], "channels"')
 
     [found] = await scraped(pod())
 
     assert found.report is not None
-    assert found.report.gaps == (ReportedGap("c", 1.5, 9.0),)
+    assert found.report.gaps == (ReportedGap("c", 1.5, 9.0, passed),)
 
 
 async def test_a_worker_reports_what_was_refused_and_an_elder_one_nothing(worker: Worker) -> None:

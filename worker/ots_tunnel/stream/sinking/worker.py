@@ -78,6 +78,7 @@ class StreamSinkWorker:
         self._run = WorkerRun(client, sink, settings, metrics, entropy, self._drain)
         self.status = self._run.status
         self.gaps = ShardGaps(stops=follow.stops_at_gaps, on_gap=self._found_gap)
+        self.status.passes_gaps = not follow.stops_at_gaps
         #: Whether a drain was cut off at its limit, so that leases were not handed over.
         self.overdue = False
         self._follower = StreamFollower(client, table, settings.table, self._me, self, follow, clock=clock)

@@ -46,6 +46,8 @@ class WorkerStatus:
         self.channels: dict[ChannelId, ChannelView] = {}
         #: The last gap of each channel, also of those that another client has meanwhile.
         self.possible_gaps: dict[ChannelId, Gap] = {}
+        #: Whether this worker reads on behind a gap.
+        self.passes_gaps = False
         self.budget: ByteBudget | None = None
         #: The sink's counts.
         self.tally: Callable[[], Tally] = Tally
@@ -114,7 +116,10 @@ class WorkerStatus:
             "completed": self.completed,
             "refused": {"records": tally.records_refused, "keys": tally.keys_refused},
             "sink": contact_document(Contact(failing=self.unopened) if self.unopened else self.contact()),
-            "possibleGaps": [gap_document(*found) for found in sorted(self.possible_gaps.items())],
+            "possibleGaps": [
+                gap_document(channel_id, gap, is_passed=self.passes_gaps)
+                for channel_id, gap in sorted(self.possible_gaps.items())
+            ],
             "channels": [channel_document(view, now) for _, view in sorted(self.channels.items())],
         }
 
@@ -131,6 +136,6 @@ def contact_document(contact: Contact | None) -> dict[str, Any] | None:
     }
 
 
-def gap_document(channel_id: ChannelId, gap: Gap) -> dict[str, Any]:
+def gap_document(channel_id: ChannelId, gap: Gap, *, is_passed: bool) -> dict[str, Any]:
     """One entry of `possibleGaps`."""
-    return {"channel": channel_id, "from": iso_time(gap.start), "to": iso_time(gap.end)}
+    return {"channel": channel_id, "from": iso_time(gap.start), "to": iso_time(gap.end), "passed": is_passed}
