@@ -9,6 +9,7 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests.files_place import folder_of
 from ots_tunnel_operator.manifests.spark.invalid_query import query_findings
+from ots_tunnel_operator.manifests.spark.pod_settings import hidden_pods
 from ots_tunnel_operator.manifests.template_depth import too_deep
 from ots_tunnel_operator.manifests.worker_document import worker_document
 from ots_tunnel_operator.manifests.worker_mounts import mount_of
@@ -25,8 +26,10 @@ def find_invalid_spec(obj: TablestoreTunnel) -> Problem | None:
 
 
 def _of_copy(obj: TablestoreTunnel) -> Iterator[Problem]:
-    """Templates of a copy by Spark that could not be rendered."""
+    """Templates of a copy by Spark that could not be rendered, and settings that would hide its pods."""
     settings = obj.spec.spark_settings
+    for text in hidden_pods(settings.conf):
+        yield Problem(Reason.INVALID_SPEC, text)
     for role, template in (("driver", settings.driver.pod_template), ("executor", settings.executor.pod_template)):
         if (deep := too_deep(f"spec.spark.{role}.podTemplate", template)) is not None:
             yield deep

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ots_tunnel.query.settings import refused_settings
+from ots_tunnel_operator.manifests.spark.pod_settings import hidden_pods
 
 _MOUNT: Final = re.compile(r"spark\.kubernetes\.(driver|executor)\.volumes\..+\.mount\.path")
 
@@ -23,6 +24,7 @@ def conf_findings(conf: Mapping[str, str], folders: Mapping[str, str]) -> Iterat
         conf: of the object.
         folders: what is in each folder that pods get from their templates.
     """
+    yield from hidden_pods(conf)
     for found in refused_settings(conf):
         yield f"spec.spark.conf: {found}"
     for name, value in conf.items():
