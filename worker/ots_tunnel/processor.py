@@ -83,8 +83,11 @@ class ProcessorFactory(Protocol):
     custom_value: Any
     manual_checkpoints: bool
 
-    def create(self, context: ChannelContext) -> ChannelProcessor:
-        """A processor for one channel."""
+    def create(self, context: ChannelContext) -> ChannelProcessor | Awaitable[ChannelProcessor]:
+        """A processor for one channel.
+
+        A function runs in the thread of the channel's callbacks, a coroutine function in the event loop.
+        """
         ...
 
 
@@ -122,7 +125,7 @@ class SimpleProcessorFactory:
     def __repr__(self) -> str:
         return f"SimpleProcessorFactory({getattr(self._process, '__qualname__', self._process)})"
 
-    def create(self, context: ChannelContext) -> ChannelProcessor:
+    async def create(self, context: ChannelContext) -> ChannelProcessor:
         """See `ProcessorFactory.create`."""
         return _Functions(self._process, self._shutdown, self._initialize)
 

@@ -67,7 +67,7 @@ class Factory:
         self._process = process
         self._leave = leave or _nothing
 
-    def create_processor(self) -> Processor:
+    async def create_processor(self) -> Processor:
         return Processor(self._process, self._leave)
 
 
@@ -158,7 +158,7 @@ async def test_a_processor_without_a_method_stops_its_shard_alone(scene: FollowS
             return None
 
     class Halves:
-        def create_processor(self) -> Any:
+        async def create_processor(self) -> Any:
             return Half()
 
     await scene.put(KEYS[:3])

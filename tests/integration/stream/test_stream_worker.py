@@ -37,6 +37,19 @@ def rows_of(records: Any) -> list[Row]:
     return [(record.primary_key[0][1], record.columns[0].value) for record in records]
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "instance", "message"),
+    [
+        ("http://127.0.0.1:99999", "demo", "endpoint: found 'http://127"),
+        ("http://127.0.0.1", "de mo", "instance: found"),
+    ],
+)
+def test_a_place_that_cannot_be_is_refused_with_the_configuration(endpoint: str, instance: str, message: str) -> None:
+    """A worker in a thread of its own would end unseen."""
+    with pytest.raises(ConfigError, match=message):
+        StreamWorkerConfig(endpoint, instance, Credentials("a", "b"), TABLE, "leases")
+
+
 class Factory:
     """Makes processors that keep what they get; `each` is called with every page."""
 
@@ -47,7 +60,7 @@ class Factory:
         self.stores = True
         self.stores_at_the_end = True
 
-    def create_processor(self) -> Processor:
+    async def create_processor(self) -> Processor:
         self.made.append(Processor(self))
         return self.made[-1]
 
@@ -304,7 +317,7 @@ class RewindingProcessor(Processor):
 class Rewinding(Factory):
     """Makes processors that rewind."""
 
-    def create_processor(self) -> Processor:
+    async def create_processor(self) -> Processor:
         self.made.append(RewindingProcessor(self))
         return self.made[-1]
 
@@ -475,13 +488,29 @@ class Threaded:
         given.checkpointer.checkpoint()
 
 
+async def test_a_processor_is_made_in_the_thread_of_its_shard(scene: FollowScene) -> None:
+    """What takes long in a constructor, such as a connection, must keep no lease from being renewed."""
+    threads: list[int] = []
+
+    class Connecting:
+        def create_processor(self) -> Processor:
+            threads.append(threading.get_ident())
+            return Processor(Factory())
+
+    await scene.begin()
+    scene.processors("w", Connecting())
+    await until(lambda: threads)
+
+    assert threading.get_ident() not in threads
+
+
 class ThreadedFactory:
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self.threads: set[str] = set()
         self.reasons: list[ShutdownReason] = []
 
-    def create_processor(self) -> Threaded:
+    async def create_processor(self) -> Threaded:
         return Threaded(self.rows, self.threads, self.reasons)
 
 

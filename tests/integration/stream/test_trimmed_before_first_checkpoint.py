@@ -77,7 +77,7 @@ class Silent:
         self.given = 0
         self._stores_at_the_end = stores_at_the_end
 
-    def create_processor(self) -> Silent:
+    async def create_processor(self) -> Silent:
         return self
 
     async def initialize(self, given: InitializationInput) -> None:

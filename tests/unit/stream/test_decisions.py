@@ -295,7 +295,30 @@ class TestSync:
 
         plan = plan_sync("s", [read, unread, kept], [], [Shard(kept.shard_id)])
 
-        assert plan == SyncPlan((), (read, unread), (unread,))
+        assert plan == SyncPlan((), (read, unread), (unread,), unread=(kept,))
+
+    def test_a_lease_that_is_gone_together_with_its_unread_shard_is_named(self) -> None:
+        """The vendor's library deletes the leases of dropped shards, read or not."""
+        first, second, third = leases(A, A, B)
+        seen = plan_sync("s", [first, second, third], [], [Shard(each.shard_id) for each in (first, second, third)])
+        assert seen.unread == (first, second, third)
+
+        later = plan_sync("s", [third], [], [Shard(second.shard_id), Shard(third.shard_id)], seen=seen.unread)
+
+        # the shard of the second is still there: its lease is made again, at its oldest record
+        assert later.vanished == (first,)
+        assert numbers(later.unread) == numbers([third, second])
+
+    def test_shards_behind_a_late_one_wait_for_its_lease(self) -> None:
+        old = Lease("s", shard(1), checkpoint=SHARD_END, created_ms=0)
+        shards = [Shard(shard(2), frozenset({shard(1)})), Shard(shard(4), frozenset({shard(2)})), Shard(shard(5))]
+        shards.append(Shard(shard(6), frozenset({shard(4), shard(5)})))
+
+        plan = plan_sync("s", [old], [], shards, kept_since=100_000.0)
+
+        assert set(numbers(plan.late)) == {2, 5}
+        assert plan.without_loss.create == ()
+        assert set(numbers([lease for lease, _ in plan.create])) == {2, 4, 5, 6}
 
     def test_half_rows_become_whole_whether_or_not_their_shard_is_listed(self) -> None:
         listed, dropped = (HalfLease("s", shard(number), ("Checkpoint",)) for number in (1, 2))

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
+from typing import Any
 
+import pytest
+
+from ots_tunnel.errors import ProcessorFailed
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.python.sink import ManualProcessorSink
 from tests.support.guards import OpenGuard
+from tests.support.waiting import until
 
 CHANNEL = ChannelId("c1")
 
@@ -31,6 +37,46 @@ def test_a_confirmation_after_the_worker_has_ended_does_nothing() -> None:
     asyncio.run(work())
 
     confirms[0]()
+
+
+class Slow:
+    """A factory that needs a while, in whichever thread it is asked."""
+
+    custom_value = None
+
+    def __init__(self) -> None:
+        self.threads: list[int] = []
+        self.may_end = threading.Event()
+
+    def create(self, context: ChannelContext) -> Any:
+        self.threads.append(threading.get_ident())
+        assert self.may_end.wait(10)
+        raise ValueError("no database")
+
+
+async def test_a_processor_that_is_made_slowly_keeps_no_heartbeat_from_being_sent() -> None:
+    factory = Slow()
+    sink = ManualProcessorSink(factory)
+    beginning = asyncio.create_task(sink.begin(CHANNEL, ChannelType.STREAM, Token("")))
+    await until(lambda: factory.threads)
+
+    assert factory.threads != [threading.get_ident()]
+    factory.may_end.set()
+    with pytest.raises(ProcessorFailed, match="create raised ValueError: no database"):
+        await beginning
+
+
+async def test_a_processor_that_is_still_being_made_hangs_a_channel_that_is_taken_away() -> None:
+    factory, hung = Slow(), asyncio.Queue[ChannelId]()
+    sink = ManualProcessorSink(factory, patience=0.05, on_hang=hung.put_nowait)
+    beginning = asyncio.create_task(sink.begin(CHANNEL, ChannelType.STREAM, Token("")))
+    await until(lambda: factory.threads)
+    beginning.cancel()
+
+    assert await asyncio.wait_for(hung.get(), 10) == CHANNEL
+    factory.may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await beginning
 
 
 async def test_a_shutdown_that_raises_a_time_out_of_its_own_does_not_count_as_hanging() -> None:

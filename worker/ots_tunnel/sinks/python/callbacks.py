@@ -30,7 +30,7 @@ class CallbackThread:
         self._thread: threading.Thread | None = None
         self._running: asyncio.Task[Any] | None = None
 
-    async def call(self, callback: Callable[..., Awaitable[None] | None], *arguments: Any) -> Any:
+    async def call(self, callback: Callable[..., Any], *arguments: Any) -> Any:
         """Run one callback and return its result; a function keeps running when this call is cancelled, see `idle`.
 
         Raises:
@@ -56,7 +56,7 @@ class CallbackThread:
         """End the thread once its present call has returned."""
         self._calls.put(None)
 
-    async def _run(self, callback: Callable[..., Awaitable[None] | None], arguments: tuple[Any, ...]) -> Any:
+    async def _run(self, callback: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         result: Any
         if asyncio.iscoroutinefunction(callback):
             result = callback(*arguments)

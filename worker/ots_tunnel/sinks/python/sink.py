@@ -80,18 +80,28 @@ class _ProcessorChannels(Channels):
         """
         await self._until_shut_down(channel_id)
         context = ChannelContext(channel_id, channel_type, start, self._factory.custom_value)
-        try:
-            processor = self._factory.create(context)
-        except Exception as error:
-            raise _failed("create", error) from error
-        channel = _Channel(context, processor, CallbackThread(f"processor {channel_id}"))
+        callbacks = CallbackThread(f"processor {channel_id}")
+        channel = _Channel(context, await self._made(context, callbacks), callbacks)
         self._channels[channel_id] = channel
         try:
-            await self._call(channel, "initialize", processor.initialize, context)
+            await self._call(channel, "initialize", channel.processor.initialize, context)
         except BaseException:
             await self.end(channel_id, abandoned=True)
             raise
         self._writes.looked()
+
+    async def _made(self, context: ChannelContext, callbacks: CallbackThread) -> ChannelProcessor:
+        """A new processor: what it takes to make one must keep no heartbeat from being sent."""
+        try:
+            made: ChannelProcessor = await callbacks.call(self._factory.create, context)
+        except BaseException as error:
+            if not await callbacks.idle(self._patience):
+                self._on_hang(context.channel_id)
+            callbacks.close()
+            if isinstance(error, Exception):
+                raise _failed("create", error) from error
+            raise
+        return made
 
     def contact(self) -> Contact:
         """See `Channels.contact`; a processor that is initialized counts as found ready."""

@@ -65,6 +65,11 @@ class Listing:
     half: tuple[HalfLease, ...] = ()
     unreadable: tuple[CodecError, ...] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the stream has no row yet."""
+        return not (self.leases or self.half or self.unreadable)
+
 
 class LeaseTable:
     """The leases of one table; coroutines.

@@ -4,11 +4,12 @@ Theory of operation. Where reading is to begin at a time, every lease of the str
 that time. Each is a call of its own, so a sync may be cut off in between, and other workers begin meanwhile: they find
 some leases, and cannot tell a shard of then from one that has come later, which is read from its oldest record.
 
-So the time is written first, into a row beside the leases, and removed when every shard has one. A worker that creates
-leases asks for it. The type of the row's key is another one than that of leases, so no worker takes it for one, those
-of the vendor's Java library included.
+So the time is written first, into a row beside the leases, and marked as over when every shard has one. A worker that
+creates leases asks for it. The type of the row's key is another one than that of leases, so no worker takes it for one,
+those of the vendor's Java library included.
 
-Of workers that begin together the first one writes it, and its time holds for all.
+Of workers that begin together the first one writes it, and its time holds for all. It stays when it is over: a worker
+that has found no lease may come to write its own start only then, and finds that leases exist meanwhile.
 
 Example. Of two shards the first one has its lease when the worker is killed. The next one, which starts a day later,
 finds a lease and the mark: the second shard begins at the time of the mark, not a day later, and not years before.
@@ -16,6 +17,8 @@ finds a lease and the mark: the second shard begins at the time of the mark, not
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from ots_tunnel.errors import CodecError
@@ -29,10 +32,19 @@ from ots_tunnel.stream.lease.row import KEY_NAMES
 #: Second and third part of the row's key.
 _TYPE: Final = "OtsTunnelStart"
 _START: Final = "StartMicroseconds"
+_OVER: Final = "IsOver"
 _NOTHING: Final = pb.ReturnContent(return_type=pb.RT_NONE)
 
 
-async def set_start(table: LeaseTable, stream_id: str, start_us: int) -> int:
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where reading begins, Unix microseconds, and whether every shard has its lease."""
+
+    start_us: int
+    is_over: bool = False
+
+
+async def set_start(table: LeaseTable, stream_id: str, start_us: int) -> Start:
     """Write the start, Unix microseconds, before the first lease; returns the one that counts.
 
     That is the start of the worker that was faster, where two have found no lease.
@@ -40,11 +52,9 @@ async def set_start(table: LeaseTable, stream_id: str, start_us: int) -> int:
     Raises:
         CodecError: the row holds something else.
     """
-    row = encode_row(_key(stream_id), [Column(_START, start_us)])
-    condition = pb.Condition(row_existence=pb.EXPECT_NOT_EXIST)
-    await table.put(pb.PutRowRequest(table_name=table.name, row=row, condition=condition, return_content=_NOTHING))
-    found = await unfinished_start(table, stream_id)
-    return start_us if found is None else found
+    await _put(table, stream_id, [Column(_START, start_us)], pb.EXPECT_NOT_EXIST)
+    found = await _start(table, stream_id)
+    return Start(start_us) if found is None else found
 
 
 async def unfinished_start(table: LeaseTable, stream_id: str) -> int | None:
@@ -53,18 +63,17 @@ async def unfinished_start(table: LeaseTable, stream_id: str) -> int | None:
     Raises:
         CodecError: the row holds something else.
     """
-    key = encode_primary_key(_key(stream_id))
-    answer = await table.call("GetRow", pb.GetRowRequest(table_name=table.name, primary_key=key, max_versions=1))
-    if not answer.row:
-        return None
-    found = next((column.value for column in decode_row(answer.row).columns if column.name == _START), None)
-    if not isinstance(found, int) or isinstance(found, bool):
-        raise CodecError(f"{_START} of stream {stream_id!r}: found {type(found).__name__}, allowed is an integer")
-    return found
+    found = await _start(table, stream_id)
+    return None if found is None or found.is_over else found.start_us
 
 
-async def clear_start(table: LeaseTable, stream_id: str) -> None:
+async def end_start(table: LeaseTable, stream_id: str, start_us: int) -> None:
     """Every shard has a lease."""
+    await _put(table, stream_id, [Column(_START, start_us), Column(_OVER, True)], pb.IGNORE)
+
+
+async def forget_start(table: LeaseTable, stream_id: str) -> None:
+    """The leases are gone, and are made anew: another start may be written."""
     await table.call(
         "DeleteRow",
         pb.DeleteRowRequest(
@@ -74,6 +83,25 @@ async def clear_start(table: LeaseTable, stream_id: str) -> None:
             return_content=_NOTHING,
         ),
     )
+
+
+async def _start(table: LeaseTable, stream_id: str) -> Start | None:
+    key = encode_primary_key(_key(stream_id))
+    answer = await table.call("GetRow", pb.GetRowRequest(table_name=table.name, primary_key=key, max_versions=1))
+    if not answer.row:
+        return None
+    found = {column.name: column.value for column in decode_row(answer.row).columns}
+    value = found.get(_START)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise CodecError(f"{_START} of stream {stream_id!r}: found {type(value).__name__}, allowed is an integer")
+    return Start(value, _OVER in found)
+
+
+async def _put(
+    table: LeaseTable, stream_id: str, columns: Sequence[Column], existence: pb.RowExistenceExpectation
+) -> None:
+    row, condition = encode_row(_key(stream_id), columns), pb.Condition(row_existence=existence)
+    await table.put(pb.PutRowRequest(table_name=table.name, row=row, condition=condition, return_content=_NOTHING))
 
 
 def _key(stream_id: str) -> PrimaryKey:

@@ -14,7 +14,8 @@ the shards were listed, and a shard that is missing among them is one that was d
 another worker makes for a new shard in between would be deleted.
 
 A deleted lease that is not at SHARD_END is a loss: the stream dropped records that no worker had read. The plan names
-these, for an alarm. Children of such a shard start.
+these, for an alarm. Children of such a shard start. So is one that the last look has seen, and that is gone together
+with its shard: the vendor's library deletes the leases of dropped shards, read or not, and tells no one.
 
 A shard that gets its lease too late is a loss as well: the stream may have dropped its first records, while no worker
 looked for new shards. That is where the shards were followed before what the stream still keeps, and none of the
@@ -47,21 +48,33 @@ class SyncPlan:
         delete: leases of dropped shards.
         lost: those of them that were not read to the end.
         late: those of `create` whose shards may have lost records before.
+        vanished: leases that another program has deleted, together with their shards, before they were read.
+        unread: leases that are not read to the end when the plan is carried out, for the next look.
     """
 
     create: tuple[tuple[Lease, HalfLease | None], ...] = ()
     delete: tuple[Lease, ...] = ()
     lost: tuple[Lease, ...] = ()
     late: tuple[Lease, ...] = ()
+    vanished: tuple[Lease, ...] = ()
+    unread: tuple[Lease, ...] = ()
 
     @property
     def without_loss(self) -> SyncPlan:
         """The plan that loses nothing more: it leaves what is lost or late to a later sync, which finds it again.
 
-        With a late shard nothing is deleted, because the leases of then are the evidence that it is late.
+        With a late shard nothing is deleted, because the leases of then are the evidence that it is late. Shards that
+        come behind it wait as well: without its lease they would take it for one that was dropped.
         """
+        waiting = {lease.shard_id for lease in self.late}
+        create = []
+        for lease, half in self.create:  # parents come first
+            if lease.shard_id in waiting or lease.parents & waiting:
+                waiting.add(lease.shard_id)
+            else:
+                create.append((lease, half))
         delete = () if self.late else tuple(lease for lease in self.delete if lease not in self.lost)
-        return replace(self, create=tuple(each for each in self.create if each[0] not in self.late), delete=delete)
+        return replace(self, create=tuple(create), delete=delete)
 
 
 def plan_sync(
@@ -70,6 +83,7 @@ def plan_sync(
     half: Iterable[HalfLease],
     shards: Iterable[Shard],
     kept_since: float | None = None,
+    seen: Iterable[Lease] = (),
 ) -> SyncPlan:
     """What to do so that every shard has a lease, and no other one.
 
@@ -77,6 +91,7 @@ def plan_sync(
         leases, half: every row of the stream, listed before the shards.
         shards: all that the stream lists.
         kept_since: Unix seconds since which the stream has every record; None is unknown.
+        seen: `unread` of the last plan, without what was not carried out.
 
     Raises:
         CodecError: there are no shards, or one is its own ancestor.
@@ -95,11 +110,15 @@ def plan_sync(
     )
     delete = tuple(lease for key, lease in owned.items() if key not in listed)
     late = tuple(lease for lease, _ in create if lease.shard_id in listed and not lease.parents & listed.keys())
+    there = owned.keys() | halves.keys() | listed.keys()
+    left = (*(lease for key, lease in owned.items() if key in listed), *(lease for lease, _ in create))
     return SyncPlan(
         create,
         delete,
         tuple(lease for lease in delete if not lease.is_finished),
         late if _were_followed_before(kept_since, owned.values()) else (),
+        tuple(lease for lease in seen if lease.shard_id not in there),
+        tuple(lease for lease in left if not lease.is_finished),
     )
 
 

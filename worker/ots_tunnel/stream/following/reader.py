@@ -4,7 +4,8 @@ Theory of operation. A position is TRIM_HORIZON, the oldest record that the stre
 whose records are past the retention is refused, and then changes may be missing between what was read before and the
 oldest record that is kept. That is a possible gap: reported, and the reading goes on at the oldest record unless gaps
 are errors. How far the shard was read before is known from the pages of this reader; where it has read none, nothing is
-known, and the gap begins with the stream itself.
+known, and the gap begins with the stream itself. Before the first page of a lease that is older than what the stream
+keeps, changes may be missing as well (`following.unread`).
 
 A shard that the stream has dropped as a whole has no oldest record. Then the call fails until the sync of the shards
 deletes the lease.
@@ -23,8 +24,9 @@ from ots_tunnel.protocol.page import reached_log_end
 from ots_tunnel.protocol.possible_gap import Gap, read_on
 from ots_tunnel.stream.calls.client import PAGE_RECORDS, StreamClient
 from ots_tunnel.stream.following.gaps import ShardGaps
-from ots_tunnel.stream.lease.lease import TRIM_HORIZON, Position
-from ots_tunnel.stream.shards import ShardId, ShardIterator, ShardPage, StreamInfo
+from ots_tunnel.stream.following.unread import dropped_unread
+from ots_tunnel.stream.lease.lease import TRIM_HORIZON, Lease, Position
+from ots_tunnel.stream.shards import ShardIterator, ShardPage, StreamInfo
 from ots_tunnel.transport import BeforeAnswer
 
 #: Tries to read a shard from its oldest record: that record may be trimmed between the two calls.
@@ -35,6 +37,7 @@ class ShardReader:
     """The pages of one shard.
 
     Args:
+        lease: of the shard, as it was when the reading began.
         limit: most records of a page.
         wall: Unix seconds, where an answer has no time.
     """
@@ -43,7 +46,7 @@ class ShardReader:
         self,
         client: StreamClient,
         stream: StreamInfo,
-        shard_id: ShardId,
+        lease: Lease,
         gaps: ShardGaps,
         *,
         limit: int = PAGE_RECORDS,
@@ -51,7 +54,8 @@ class ShardReader:
     ) -> None:
         self._client = client
         self._stream = stream
-        self._shard_id = shard_id
+        self._lease = lease
+        self._shard_id = lease.shard_id
         self._gaps = gaps
         self._limit = limit
         self._wall = wall
@@ -73,6 +77,8 @@ class ShardReader:
             ObjectNotExist: the stream keeps nothing of the shard. TunnelError: see `StreamClient.read`.
         """
         if position in (TRIM_HORIZON, ""):
+            if self.oldest is None and (gap := await dropped_unread(self._client, self._lease, self._wall)) is not None:
+                self._gaps.found(self._shard_id, gap)
             page = await self._read_oldest(before_answer)
         else:
             try:

@@ -74,6 +74,8 @@ class StreamSync:
         self._marked_ms: int | None = None
         #: Shards of which records may be missing, and that were told.
         self._told: set[ShardId] = set()
+        #: Leases that the last sync has left unread.
+        self._unread: tuple[Lease, ...] = ()
 
     def __repr__(self) -> str:
         return f"StreamSync({self._source}, {self._table.name})"
@@ -84,16 +86,20 @@ class StreamSync:
         Raises:
             NoStream: the stream is switched off.
             WrongLeaseTable: the table of leases is another kind of table, or one of its rows is no lease.
-            PossibleGap: the table had another stream before, which was followed, and gaps are errors.
+            PossibleGap: the table had another stream before, which was followed, or the start lies before what the
+                stream keeps, and gaps are errors.
             TunnelError: a call cannot succeed later.
         """
         while True:
             try:
                 stream = await self._client.stream_of(self._source)
                 await create_lease_table(self._table, ready_seconds=self._settings.ready_seconds)
-                unreadable = (await self._table.list(stream.stream_id)).unreadable
+                listing = await self._table.list(stream.stream_id)
+                unreadable = listing.unreadable
                 if not unreadable:
                     await self._look_for_former(stream)
+                    if listing.is_empty:
+                        await self._judge_start(stream)
                     await self._sync(stream)
                     return stream
             except TunnelError as error:
@@ -151,15 +157,36 @@ class StreamSync:
             )
 
     async def _sync(self, stream: StreamInfo) -> None:
-        await sync_shards(
+        done = await sync_shards(
             self._client,
             self._table,
             stream.stream_id,
             start_us=self._settings.start_us,
+            seen=self._unread,
             keep_unread=self._settings.stops_at_gaps,
             tell_missing=lambda lease: self._tell_missing(stream, lease),
             tell_start=lambda start_us: self._tell_start(stream, start_us),
         )
+        self._unread = done.unread
+
+    async def _judge_start(self, stream: StreamInfo) -> None:
+        """Report what was wanted and is dropped already, where the first start lies before what the stream keeps.
+
+        Raises:
+            PossibleGap: gaps are errors. TunnelError: a call failed.
+        """
+        if self._settings.start_us is None:
+            return
+        found = await self._client.describe(stream.stream_id)
+        start = max(self._settings.start_us, stream.created_us) / 1e6
+        kept_since = start if found.service_time is None else found.service_time - found.retention
+        if start >= kept_since:
+            return
+        listed = {shard.shard_id for shard in found.shards}
+        for shard in found.shards:
+            if not shard.parents & listed and shard.shard_id not in self._told:
+                self._told.add(shard.shard_id)
+                self._owner.gaps.found(shard.shard_id, Gap(start, kept_since))
 
     async def _tell_start(self, stream: StreamInfo, start_us: int) -> None:
         """A warning where changes are left out that a table of leases, which was deleted, may not have delivered.

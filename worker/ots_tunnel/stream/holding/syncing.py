@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Set
+from collections.abc import Awaitable, Callable, Iterable, Set
 from dataclasses import replace
 
 from ots_tunnel.stream.calls.client import StreamClient
 from ots_tunnel.stream.calls.lease_table import LeaseTable, Listing
-from ots_tunnel.stream.calls.start_mark import clear_start, set_start, unfinished_start
+from ots_tunnel.stream.calls.start_mark import end_start, forget_start, set_start, unfinished_start
 from ots_tunnel.stream.decide.sync import SyncPlan, plan_sync
 from ots_tunnel.stream.lease.lease import Lease, Position
 from ots_tunnel.stream.shards import ShardId, StreamShards
@@ -23,19 +23,21 @@ async def sync_shards(
     stream_id: str,
     *,
     start_us: int | None = None,
+    seen: Iterable[Lease] = (),
     keep_unread: bool = False,
     tell_missing: Callable[[Lease], None] = lambda lease: None,
     tell_start: Callable[[int], Awaitable[None]] = _untold,
 ) -> SyncPlan:
     """Create and delete leases as the stream lists its shards; returns what was done.
 
-    `lost` and `late` name the shards of which records may be missing, which is worth an alarm (`decide.sync`). A lease
-    that its owner has just renewed is left for the next sync.
+    `lost`, `late` and `vanished` name the shards of which records may be missing, which is worth an alarm
+    (`decide.sync`). A lease that its owner has just renewed is left for the next sync.
 
     Args:
         start_us: Unix microseconds at which reading begins, if the stream has no lease yet. It becomes the checkpoint
             of every lease of then, so it holds for all workers and for good (`calls.start_mark`). Shards that come
             later follow their parents, and are read from their first record.
+        seen: `unread` of the last sync of this worker.
         keep_unread: leave the leases in `lost` where they are, and create none for those in `late`: children wait, and
             each sync finds them again.
         tell_missing: called for each of them before anything is changed: a call that fails afterwards must not hide it.
@@ -50,15 +52,18 @@ async def sync_shards(
     """
     listing = await table.list(stream_id)  # before the shards: see `decide.sync`
     found = await client.describe(stream_id)
-    plan = plan_sync(stream_id, listing.leases, listing.half, found.shards, _kept_since(found, listing))
-    for lease in (*plan.lost, *plan.late):
+    plan = plan_sync(stream_id, listing.leases, listing.half, found.shards, _kept_since(found, listing), seen)
+    for lease in (*plan.lost, *plan.late, *plan.vanished):
         tell_missing(lease)
     done = plan.without_loss if keep_unread else plan
-    is_first = _is_empty(listing)
-    parents = frozenset() if is_first else frozenset(shard.shard_id for shard in found.shards)
+    is_first = listing.is_empty
     if is_first and start_us is not None:
-        start_us = await set_start(table, stream_id, start_us)
-        await tell_start(start_us)
+        start = await _first_start(table, stream_id, start_us)
+        is_first = start is not None
+        if start is not None:
+            start_us = start
+            await tell_start(start_us)
+    parents = frozenset() if is_first else frozenset(shard.shard_id for shard in found.shards)
     await _create(client, table, stream_id, done, start_us if is_first else None, parents)
     deleted = tuple([lease for lease in done.delete if await table.delete(lease)])
     lost = plan.lost if keep_unread else tuple(lease for lease in deleted if not lease.is_finished)
@@ -72,8 +77,13 @@ def _kept_since(found: StreamShards, listing: Listing) -> float | None:
     return found.service_time - found.retention
 
 
-def _is_empty(listing: Listing) -> bool:
-    return not (listing.leases or listing.half or listing.unreadable)
+async def _first_start(table: LeaseTable, stream_id: str, start_us: int) -> int | None:
+    """Where the first leases begin, Unix microseconds; None where another worker has made them in between."""
+    start = await set_start(table, stream_id, start_us)
+    if start.is_over and (await table.list(stream_id)).is_empty:
+        await forget_start(table, stream_id)
+        start = await set_start(table, stream_id, start_us)
+    return None if start.is_over else start.start_us
 
 
 async def _create(
@@ -100,7 +110,7 @@ async def _create(
         has_position = half is None and (start_us is not None or bool(lease.parents & parents))
         await table.create(await _positioned(client, lease, start_us) if has_position else lease, half)
     if start_us is not None:
-        await clear_start(table, stream_id)
+        await end_start(table, stream_id, start_us)
 
 
 async def _positioned(client: StreamClient, lease: Lease, start_us: int | None) -> Lease:

@@ -49,16 +49,30 @@ class ProcessorCalls:
             ProcessorFailed: the method raised, or returned what is not done.
             TunnelError: the method raised it, as a checkpoint does.
         """
+        await self._call(name, method, argument, judge=_judge)
+
+    async def make(self, name: str, function: Callable[[], Any]) -> Any:
+        """Call one function whose result is wanted, and return it; errors as of `call`."""
+        return await self._call(name, function, judge=_result)
+
+    async def _call(
+        self,
+        name: str,
+        method: Callable[..., Any],
+        *arguments: object,
+        judge: Callable[[str, asyncio.Future[Any]], Any],
+    ) -> Any:
         self._shard.check()
         self._shard.begin_write()
-        calling = asyncio.ensure_future(self._thread.call(method, argument))
+        calling = asyncio.ensure_future(self._thread.call(method, *arguments))
         try:
             while not calling.done():
                 await asyncio.wait((calling,), timeout=max(self._lease.left(), 0))
                 if not calling.done():
                     self._shard.check()
-            self._judge(name, calling)
+            result = judge(name, calling)
             self._shard.confirm_writes()
+            return result
         finally:
             calling.cancel()
             self._shard.abandon_write()
@@ -74,7 +88,7 @@ class ProcessorCalls:
                 calling.cancel()
                 await self.idle()
         if has_ended:
-            self._judge(name, calling)
+            _judge(name, calling)
 
     async def idle(self) -> None:
         """Wait until no call is under way, also when this call is cancelled; a coroutine is cancelled."""
@@ -89,12 +103,18 @@ class ProcessorCalls:
         """End the thread."""
         self._thread.close()
 
-    def _judge(self, name: str, calling: asyncio.Future[Any]) -> None:
-        try:
-            result = calling.result()
-        except TunnelError:
-            raise
-        except Exception as error:
-            raise ProcessorFailed(f"{name} raised {type(error).__name__}: {error}") from error
-        if found := unfinished(result):
-            raise ProcessorFailed(f"{name} returned a {found}, whose work is not done: allowed is None or an awaitable")
+
+def _result(name: str, calling: asyncio.Future[Any]) -> Any:
+    """What a call has returned; its error as one of a processor."""
+    try:
+        return calling.result()
+    except TunnelError:
+        raise
+    except Exception as error:
+        raise ProcessorFailed(f"{name} raised {type(error).__name__}: {error}") from error
+
+
+def _judge(name: str, calling: asyncio.Future[Any]) -> None:
+    """As `_result`; work that is left undone is an error as well."""
+    if found := unfinished(_result(name, calling)):
+        raise ProcessorFailed(f"{name} returned a {found}, whose work is not done: allowed is None or an awaitable")

@@ -118,6 +118,9 @@ class RecordProcessor(Protocol):
 class RecordProcessorFactory(Protocol):
     """Makes the processors."""
 
-    def create_processor(self) -> RecordProcessor:
-        """A processor for one shard."""
+    def create_processor(self) -> RecordProcessor | Awaitable[RecordProcessor]:
+        """A processor for one shard.
+
+        A function runs in the thread of the shard, a coroutine function in the event loop.
+        """
         ...

@@ -7,6 +7,7 @@ from datetime import datetime
 from math import inf
 from typing import Literal
 
+from ots_tunnel.endpoint import check_place
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Credentials
 from ots_tunnel.stream.calls.client import PAGE_RECORDS
@@ -97,6 +98,7 @@ class StreamWorkerConfig:
             )
 
     def _check_names(self) -> None:
+        check_place(self.endpoint, self.instance)
         for name in ("data_table", "status_table"):
             if not getattr(self, name):
                 raise ConfigError(f"{name}: found an empty text, allowed is the name of a table")

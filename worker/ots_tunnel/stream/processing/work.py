@@ -3,7 +3,7 @@
 Theory of operation. `run` takes these steps:
 
 1. Wait until no earlier call for the shard has an effect any more, and read the checkpoint.
-2. Make a processor and `initialize` it.
+2. Make a processor, in the thread of the shard, and `initialize` it.
 3. Read a page, give it to `process_records`, wait for its checkpoints, and read on where the last one says; without a
    checkpoint, behind the page. A page without records is given as well, and the pauses between such pages grow.
 4. `shutdown`, with the reason. At the end of a shard that has to store SHARD_END.
@@ -110,7 +110,7 @@ class ProcessorWork:
         if position is None:
             return Event.DRAINED
         checkpointer = RecordProcessorCheckpointer(self._held, position or TRIM_HORIZON)
-        processor = self._made()
+        processor = await self._made()
         try:
             outcome = await self._use(processor, checkpointer, report)
         except BaseException as error:
@@ -119,11 +119,14 @@ class ProcessorWork:
         checkpointer.close()
         return outcome
 
-    def _made(self) -> RecordProcessor:
+    async def _made(self) -> RecordProcessor:
+        """A new processor: what it takes to make one must keep no lease from being renewed."""
         try:
-            return self._parts.factory.create_processor()
-        except Exception as error:
-            raise ProcessorFailed(f"create_processor raised {type(error).__name__}: {error}") from error
+            made: RecordProcessor = await self._calls.make("create_processor", self._parts.factory.create_processor)
+        except BaseException:
+            await self._calls.idle()
+            raise
+        return made
 
     async def _use(
         self, processor: RecordProcessor, checkpointer: RecordProcessorCheckpointer, report: Report

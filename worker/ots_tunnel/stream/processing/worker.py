@@ -127,35 +127,32 @@ class StreamWorker:
         if self._state is not WorkerState.NOT_RUNNING:
             raise InvalidTransition(self._state.value, "a second run")
         self._state = WorkerState.RUNNING
-        config = self._config
-        # Without a limit: a renewal must not wait for the reads of shards.
-        transport = self._transport or AioTransport(config.endpoint, max_connections=0)
-        caller = ServiceCaller(transport, config.instance, static_credentials(config.credentials))
-        self._client = StreamClient(
-            config.endpoint, config.instance, static_credentials(config.credentials), caller=caller
-        )
         self._loop = asyncio.get_running_loop()
-        table = LeaseTable(caller, config.status_table)
         try:
-            self._follower = StreamFollower(
-                self._client,
-                table,
-                config.data_table,
-                self.worker_id,
-                self,
-                config.follow_settings(),
-                clock=self._clock,
-            )
-            if self._stopped:
-                self._follower.stop()
-            await self._follower.run()
+            await self._follow()
         except Exception as error:
             self._state, self._error = WorkerState.ERROR, error
             raise
         finally:
             if self._state is WorkerState.RUNNING:
                 self._state = WorkerState.SHUTDOWN
-            await self._client.close()
+
+    async def _follow(self) -> None:
+        config, keys = self._config, static_credentials(self._config.credentials)
+        # Without a limit: a renewal must not wait for the reads of shards.
+        transport = self._transport or AioTransport(config.endpoint, max_connections=0)
+        caller = ServiceCaller(transport, config.instance, keys)
+        self._client = client = StreamClient(config.endpoint, config.instance, keys, caller=caller)
+        table, settings = LeaseTable(caller, config.status_table), config.follow_settings()
+        try:
+            self._follower = follower = StreamFollower(
+                client, table, config.data_table, self.worker_id, self, settings, clock=self._clock
+            )
+            if self._stopped:
+                follower.stop()
+            await follower.run()
+        finally:
+            await client.close()
 
     def shutdown(self) -> None:
         """Let every processor finish its records and store its checkpoint, hand the leases over, end `run`.
@@ -181,7 +178,7 @@ class StreamWorker:
             self._shard_failed,
             self._on_hang,
         )
-        reader = ShardReader(self._client, stream, held.shard_id, self.gaps, limit=config.max_records)
+        reader = ShardReader(self._client, stream, held.lease, self.gaps, limit=config.max_records)
         return ProcessorWork(parts, reader, held, fence)
 
     def started(self, stream: StreamInfo) -> None:

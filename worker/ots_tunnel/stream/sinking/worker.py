@@ -117,7 +117,7 @@ class StreamSinkWorker:
         assert self._context is not None, "`run` has begun"
         view = self.status.channels[channel_of(held.shard_id)]
         view.progress = ChannelProgress(view.progress.channel_id, ChannelType.STREAM, error=view.progress.error)
-        reader = ShardReader(self._client, stream, held.shard_id, self.gaps)
+        reader = ShardReader(self._client, stream, held.lease, self.gaps)
         context = ShardContext(
             self._me, held, reader, self._settings, self._context, self.status, end_worker=self._follower.end
         )

@@ -1,0 +1,246 @@
+"""Records that the stream drops before their first page was read: each way there is reported, and none passed over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from ots_tunnel.errors import PossibleGap
+from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.stream.calls.lease_table import LeaseTable
+from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
+from ots_tunnel.stream.following.settings import FollowSettings
+from ots_tunnel.stream.holding.syncing import sync_shards
+from ots_tunnel.stream.lease import change
+from ots_tunnel.stream.lease.lease import SHARD_END, TRIM_HORIZON, Lease, WorkerId
+from ots_tunnel.stream.lease.row import lease_key
+from ots_tunnel.stream.shards import ShardId
+from tests.support.emulator.follow_scene import KEYS, LEASES, FollowScene, following
+from tests.support.emulator.stream_scene import quick_caller
+from tests.support.sinks.sinks import RecordingSink
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.looptime
+
+#: More hours than the stream of the scene keeps its records.
+HOURS = 25
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[FollowScene]:
+    async with following() as made:
+        yield made
+
+
+class Processor:
+    """Cannot begin while its database is down."""
+
+    def __init__(self) -> None:
+        self.is_down, self.failures = True, 0
+
+    async def create_processor(self) -> Processor:
+        return self
+
+    async def initialize(self, given: Any) -> None:
+        if self.is_down:
+            self.failures += 1
+            raise ConnectionError("the database is down")
+
+    async def process_records(self, given: Any) -> None:
+        pass
+
+    async def shutdown(self, given: Any) -> None:
+        pass
+
+
+async def begun(scene: FollowScene, sink: RecordingSink) -> tuple[LeaseTable, ShardId]:
+    """The only shard, read by a worker that has left."""
+    await scene.begin()
+    await scene.put(KEYS, [0])
+    first = scene.worker("first", sink)
+    await until(lambda: len(sink.written) == len(KEYS))
+    first.drain()
+    await scene.tasks["first"]
+    [shard] = await scene.leases()
+    return LeaseTable(quick_caller(scene.emulator.handle), LEASES), shard
+
+
+async def gap_of(task: asyncio.Task[Any]) -> PossibleGap:
+    """The gap with which a worker ends."""
+    with pytest.raises(PossibleGap) as caught:
+        await asyncio.wait_for(task, 200)
+    return caught.value
+
+
+async def test_a_processor_that_cannot_begin_for_longer_than_the_retention(scene: FollowScene) -> None:
+    await scene.begin()
+    began = scene.clock.now()
+    await scene.put(KEYS, [1])
+    mine = Processor()
+    scene.processors("w", mine)
+    await until(lambda: mine.failures >= 1)
+
+    for _ in range(HOURS):
+        scene.clock.advance(3600)
+        await asyncio.sleep(61)
+    mine.is_down = False
+
+    gap = await gap_of(scene.tasks["w"])
+    assert gap.start == pytest.approx(began, abs=60)
+    assert began < gap.end <= scene.clock.now() - (HOURS - 2) * 3600
+
+
+async def test_a_worker_that_ended_before_its_first_page(scene: FollowScene) -> None:
+    await scene.begin()
+    await scene.put(KEYS, [1])
+    mine = Processor()
+    worker = scene.processors("w", mine)
+    await until(lambda: mine.failures >= 1)
+    worker.shutdown()
+    await scene.tasks["w"]
+    assert [lease.checkpoint for lease in (await scene.leases()).values()] == [TRIM_HORIZON]
+
+    scene.clock.advance(HOURS * 3600)
+    await scene.put(KEYS, [2])
+    sink = RecordingSink()
+    scene.worker("x", sink)
+    await gap_of(scene.tasks["x"])
+    assert sink.written == []
+
+    # accepted, it is told once
+    behind = scene.worker("y", sink, FollowSettings(stops_at_gaps=False))
+    await until(lambda: len(sink.written) == len(KEYS))
+    assert len(behind.status.possible_gaps) == 1
+    behind.drain()
+    await scene.tasks["y"]
+    later = scene.worker("z", sink)
+    await scene.put(KEYS, [3])
+    await until(lambda: len(sink.written) == 2 * len(KEYS))
+    assert later.status.possible_gaps == {}
+
+
+async def test_a_worker_that_begins_within_the_retention_has_missed_nothing(scene: FollowScene) -> None:
+    await scene.begin()
+    await scene.put(KEYS, [1])
+    mine = Processor()
+    worker = scene.processors("w", mine)
+    await until(lambda: mine.failures >= 1)
+    worker.shutdown()
+    await scene.tasks["w"]
+
+    scene.clock.advance(23 * 3600)
+    sink = RecordingSink()
+    again = scene.worker("x", sink)
+    await until(lambda: len(sink.written) == len(KEYS))
+    assert again.status.possible_gaps == {}
+
+
+async def split_by_java(scene: FollowScene, table: LeaseTable, shard: ShardId) -> None:
+    """The library reads a parent to its end, and makes the leases of its children as it does, at TRIM_HORIZON."""
+    scene.split()
+    taken = await table.apply(change.take((await scene.leases())[shard], WorkerId("java")))
+    assert taken is not None
+    await table.apply(change.store(taken, SHARD_END))
+    for found in await scene.stream_client().shards(scene.stream_id):
+        if found.shard_id != shard:
+            await table.create(Lease(scene.stream_id, found.shard_id, parents=found.parents))
+
+
+async def test_leases_of_children_that_the_library_has_made(scene: FollowScene) -> None:
+    sink = RecordingSink()
+    table, shard = await begun(scene, sink)
+    await split_by_java(scene, table, shard)
+    await scene.put(KEYS, [1])
+    scene.clock.advance(HOURS * 3600)
+    await scene.put(KEYS, [2])
+
+    scene.worker("py", sink)
+
+    await gap_of(scene.tasks["py"])
+    assert {number for _, number in sink.written} == {0}
+
+
+async def test_the_library_deletes_the_lease_of_a_shard_that_nobody_has_read(scene: FollowScene) -> None:
+    """One of its workers holds the lease, renews it, and reads the shard no more."""
+    sink = RecordingSink()
+    table, shard = await begun(scene, sink)
+    held = await table.apply(change.take((await scene.leases())[shard], WorkerId("java")))
+    await scene.put(KEYS, [1])
+    scene.split()
+    scene.worker("py", sink)
+    for _ in range(6):
+        await asyncio.sleep(5)
+        assert held is not None
+        held = await table.apply(change.renew(held))
+
+    scene.clock.advance(HOURS * 3600)
+    assert shard not in {found.shard_id for found in await scene.stream_client().shards(scene.stream_id)}
+    row = encode_row(lease_key(scene.stream_id, shard), delete=True)
+    anyhow = pb.Condition(row_existence=pb.IGNORE)
+    await table.call("DeleteRow", pb.DeleteRowRequest(table_name=LEASES, primary_key=row, condition=anyhow))
+
+    assert (await gap_of(scene.tasks["py"])).channel_id == shard
+
+
+async def test_a_start_before_what_the_stream_keeps(scene: FollowScene) -> None:
+    await scene.begin()
+    start = scene.clock.now()
+    await scene.put(KEYS, [1])
+    scene.clock.advance(HOURS * 3600)
+    await scene.put(KEYS, [2])
+    sink = RecordingSink()
+
+    for name in ("x", "y"):
+        scene.worker(name, sink, FollowSettings(start_us=int(start * 1e6)))
+        gap = await gap_of(scene.tasks[name])
+        assert gap.start == pytest.approx(start, abs=2)
+        assert sink.written == []
+    assert await scene.leases() == {}, "a later start may still be named"
+
+    scene.worker("z", sink, FollowSettings(start_us=int(scene.clock.now() * 1e6) - 3600_000_000))
+    await until(lambda: len(sink.written) == len(KEYS))
+    assert {number for _, number in sink.written} == {2}
+
+
+async def test_the_first_of_two_starts_holds_though_it_is_over_when_the_second_is_written(scene: FollowScene) -> None:
+    await scene.begin()
+    table = LeaseTable(quick_caller(scene.emulator.handle), LEASES)
+    await create_lease_table(table)
+    await scene.put(KEYS, [0])
+    scene.clock.advance(10)
+    client = scene.stream_client()
+    first_start = int(scene.clock.now() * 1e6)
+    scene.clock.advance(1)
+    described, second_has_listed = asyncio.Event(), asyncio.Event()
+
+    async def waits(start_us: int) -> None:
+        described.set()
+        await second_has_listed.wait()
+
+    first = asyncio.ensure_future(sync_shards(client, table, scene.stream_id, start_us=first_start, tell_start=waits))
+    await described.wait()
+    scene.split()
+    await scene.put(KEYS, [1])
+    scene.clock.advance(5)
+
+    class Behind:
+        """Describes the stream once the first one has made its leases."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(client, name)
+
+        async def describe(self, stream_id: str) -> Any:
+            second_has_listed.set()
+            await first
+            return await client.describe(stream_id)
+
+    await sync_shards(Behind(), table, scene.stream_id, start_us=int(scene.clock.now() * 1e6))  # type: ignore[arg-type]
+
+    sink = RecordingSink()
+    scene.worker("w", sink)
+    await asyncio.sleep(60)
+    assert sorted(sink.written) == sorted((key, 1) for key in KEYS)
