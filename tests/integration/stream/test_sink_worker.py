@@ -317,6 +317,47 @@ async def test_a_stream_that_is_switched_off_meanwhile_ends_the_worker(scene: Fo
         await scene.tasks["w"]
 
 
+@pytest.mark.parametrize("again", [True, False])
+async def test_a_stream_that_is_off_and_still_described_ends_the_worker(scene: FollowScene, again: bool) -> None:
+    """The service may keep what it has of a stream for a while; nothing more comes of it."""
+    answers: dict[tuple[str, bytes], HttpResponse] = {}
+
+    async def remembering(request: HttpRequest) -> HttpResponse:
+        answer = await scene.emulator.handle(request)
+        call = request.path, request.body
+        if answer.status == 200:
+            answers[call] = answer
+        return answers.get(call, answer) if request.path in ("/DescribeStream", "/GetStreamRecord") else answer
+
+    await scene.begin()
+    sink = RecordingSink()
+    await scene.put(KEYS)
+    scene.answers["w"] = remembering
+    scene.worker("w", sink)
+    await everything(scene, sink)
+    await asyncio.sleep(60)
+
+    await scene.switch_stream(on=False)
+    if again:
+        await scene.switch_stream(on=True)
+
+    with pytest.raises(StreamReplaced if again else NoStream):
+        await asyncio.wait_for(scene.tasks["w"], 300)
+
+
+async def test_a_table_that_is_deleted_meanwhile_ends_the_worker(scene: FollowScene) -> None:
+    await scene.begin()
+    sink = RecordingSink()
+    await scene.put(KEYS)
+    scene.worker("w", sink)
+    await everything(scene, sink)
+
+    await scene.caller.call(TABLE_OPERATIONS["DeleteTable"], pb.DeleteTableRequest(table_name=TABLE))
+
+    with pytest.raises(ObjectNotExist):
+        await asyncio.wait_for(scene.tasks["w"], 300)
+
+
 async def test_a_missing_table_is_an_error(scene: FollowScene) -> None:
     await scene.begin()
     scene.worker("w", RecordingSink(), table="missing")

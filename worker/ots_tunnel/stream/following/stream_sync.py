@@ -117,10 +117,13 @@ class StreamSync:
             self.soon.clear()
             try:
                 await self._check_table(stream)
+                # a stream that is off may still be described, with its shards, and nothing comes of it
+                await self._check_stream(stream)
                 await self._sync(stream)
             except LeaseTableNotFound as error:
                 self._end(error)
             except ObjectNotExist as error:
+                # the stream, one of its shards, or the table; a dropped shard is no longer listed next time
                 self._owner.call_failed(error)
                 await self._try(self._check_stream(stream))
             except TunnelError as error:
@@ -214,7 +217,11 @@ class StreamSync:
             self._end(error)
 
     async def _check_stream(self, stream: StreamInfo) -> None:
-        """Find out why the stream, or one of its shards, is gone; a dropped shard is no longer listed next time."""
+        """Find out whether the table still has this stream.
+
+        Raises:
+            NoStream: it was switched off. StreamReplaced: it was switched off and on again.
+        """
         found = await self._client.stream_of(self._source)
         if found.stream_id != stream.stream_id:
             raise StreamReplaced(self._source, stream.stream_id, found.stream_id)
