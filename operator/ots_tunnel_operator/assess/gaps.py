@@ -164,11 +164,13 @@ def _from_outside(world: World, mark: ReadMark | None, since: Mapping[str, float
     reported = _reported_until(world.pods)
     start = world.source.stream_start if isinstance(world.source, Table) else None
     raised = _raised_by(world)
-    for channel in world.tunnel.description.channels:
+    channels = world.tunnel.description.channels
+    are_given_out = any(channel.status in (ChannelStatus.OPEN, ChannelStatus.CLOSING) for channel in channels)
+    for channel in channels:
         if channel.channel_type is not ChannelType.STREAM or channel.status is ChannelStatus.TERMINATED:
             continue
-        if _may_be_child(channel, world.tunnel):
-            continue
+        if channel.status is ChannelStatus.WAIT and are_given_out:
+            continue  # a child: until they have ended, its parents stand for it
         told = reported.get(channel.channel_id), since.get(channel.channel_id)
         until = _consumed_until(world, world.tunnel, channel, mark, told)
         # a tunnel may be a moment older than the stream that it enables: only what was consumed counts there
@@ -179,20 +181,6 @@ def _from_outside(world: World, mark: ReadMark | None, since: Mapping[str, float
             yield Gap(channel.channel_id, until, _rounded_up(end), by_worker=False, lasting=is_shown_once)
 
 
-def _may_be_child(channel: ChannelInfo, tunnel: Tunnel) -> bool:
-    """Whether a channel that waits has a parent that stands for it until it has ended: what it has is newer.
-
-    While channels are given out, each that waits is a child. While none are, one that was never consumed may be one of
-    a channel that was; a worker asks.
-    """
-    if channel.status is not ChannelStatus.WAIT:
-        return False
-    others = tuple(other for other in tunnel.description.channels if other.status is not ChannelStatus.TERMINATED)
-    if any(other.status in (ChannelStatus.OPEN, ChannelStatus.CLOSING) for other in others):
-        return True
-    return not channel.consume_point_ns and any(other.consume_point_ns for other in others)
-
-
 def _is_hidden(world: World, mark: ReadMark | None, gap: Gap) -> bool:
     """Whether a recorded finding would go although nothing was read since: the retention was raised."""
     kept = _kept_since(world)
@@ -201,8 +189,6 @@ def _is_hidden(world: World, mark: ReadMark | None, gap: Gap) -> bool:
     channels = world.tunnel.description.channels
     channel = next((found for found in channels if found.channel_id == gap.channel), None)
     if channel is None or channel.status is ChannelStatus.TERMINATED or kept >= gap.start - _CLOCK_SECONDS:
-        return False
-    if _may_be_child(channel, world.tunnel):
         return False
     reported = _reported_until(world.pods).get(gap.channel)
     until = _consumed_until(world, world.tunnel, channel, mark, (reported,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -20,6 +20,9 @@ from ots_tunnel_operator.world.resource import Resource
 GRACE_SECONDS = 60
 #: Seconds within which a kubelet that works ends a pod after its grace period.
 KILL_SECONDS = 60.0
+
+
+_MIRROR: Final = {"url": "file:///mirror", "format": "Delta", "mode": "Mirror"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ class Remains:
 
 
 def _where_it_is(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The source, the tunnel's name and type, and the engine; nothing else may hold a deletion.
+    """The source, the tunnel's name and type, the engine, and whether it is a mirror; nothing else may hold a deletion.
 
     What no release can change any more, such as an immutable field that only an earlier one could read, is not needed.
     """
@@ -141,8 +144,9 @@ def _where_it_is(spec: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(source.get("tunnel"), Mapping):
         tunnel = {key: value for key, value in source["tunnel"].items() if key in ("name", "type")}
         found["source"] = {**source, "tunnel": tunnel}
-    # the model wants a sink; which one does not matter to a tunnel
-    return found | {"sink": {"stdout": {}}}
+    # the model wants a sink; which one does not matter to a tunnel, but for a mirror, whose tunnel has changes alone
+    files = _mapping(_mapping(spec.get("sink")).get("files"))
+    return found | {"sink": {"files": _MIRROR} if files.get("mode") == "Mirror" else {"stdout": {}}}
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

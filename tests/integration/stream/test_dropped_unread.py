@@ -10,6 +10,7 @@ import pytest
 
 from ots_tunnel.errors import PossibleGap
 from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
@@ -172,18 +173,58 @@ async def test_the_library_deletes_the_lease_of_a_shard_that_nobody_has_read(sce
     await scene.put(KEYS, [1])
     scene.split()
     scene.worker("py", sink)
-    for _ in range(6):
-        await asyncio.sleep(5)
-        assert held is not None
-        held = await table.apply(change.renew(held))
+    while shard in {found.shard_id for found in await scene.stream_client().shards(scene.stream_id)}:
+        for _ in range(3):
+            await asyncio.sleep(5)
+            assert held is not None
+            held = await table.apply(change.renew(held))
+        scene.clock.advance(500)
 
-    scene.clock.advance(HOURS * 3600)
-    assert shard not in {found.shard_id for found in await scene.stream_client().shards(scene.stream_id)}
     row = encode_row(lease_key(scene.stream_id, shard), delete=True)
     anyhow = pb.Condition(row_existence=pb.IGNORE)
     await table.call("DeleteRow", pb.DeleteRowRequest(table_name=LEASES, primary_key=row, condition=anyhow))
 
     assert (await gap_of(scene.tasks["py"])).channel_id == shard
+
+
+async def test_a_worker_that_could_not_look_for_long_knows_nothing_of_leases_that_are_gone(scene: FollowScene) -> None:
+    """The other one has read the shard to its end meanwhile, and has deleted its lease."""
+    sink = RecordingSink()
+    await scene.begin()
+    await scene.put(KEYS, [0])
+    scene.worker("a", sink)
+    scene.worker("b", sink)
+    await until(lambda: len(sink.written) == len(KEYS))
+    await asyncio.sleep(30)
+    [shard] = await scene.leases()
+    cut = asyncio.Event()
+
+    async def silent(request: HttpRequest) -> HttpResponse:
+        if request.path == "/DescribeStream":
+            await cut.wait()
+        return await scene.emulator.handle(request)
+
+    scene.answers["b"] = silent
+    await asyncio.sleep(20)
+    scene.split()
+    await scene.put(KEYS, [1])
+    for _ in range(HOURS + 1):
+        scene.clock.advance(3600)
+        await asyncio.sleep(70)
+    await until_gone(scene, shard)
+    cut.set()
+    await asyncio.sleep(60)
+
+    assert not scene.tasks["b"].done()
+
+
+async def until_gone(scene: FollowScene, shard: ShardId) -> None:
+    """Wait until the lease of a shard is deleted."""
+    for _ in range(100):
+        if shard not in await scene.leases():
+            return
+        await asyncio.sleep(5)
+    raise AssertionError(f"the lease of {shard} is still there")
 
 
 async def test_a_start_before_what_the_stream_keeps(scene: FollowScene) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 _HIDES: Final = re.compile(
-    r"spark\.kubernetes\.(?:(?:driver|executor)\.label\.(?:sparkoperator\.k8s\.io/.*|spark-.*)|namespace)"
+    r"spark\.kubernetes\.(?:(?:driver|executor)\.label\.(?:sparkoperator\.k8s\.io/.*|spark-(?:role|app-selector))"
+    r"|namespace|context)|spark\.master"
 )
 
 

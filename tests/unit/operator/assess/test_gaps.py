@@ -305,19 +305,15 @@ def test_a_channel_that_waits_has_lost_nothing_that_its_parents_have_not(
     assert [gap.channel for gap in gaps_of(replace(left(), tunnel=Tunnel(described)))] == expected
 
 
-def test_while_nothing_is_read_a_child_has_lost_nothing_that_its_parent_has_not() -> None:
-    """Suspended behind a split, an hour ago; the tunnel is older than the retention."""
+def test_a_channel_that_was_never_consumed_is_told_of_while_nothing_is_read() -> None:
+    """It may be a child of the other one, or one whose first record is refused: a worker asks, where one runs."""
     channels = (
         channel("c1", ChannelStatus.WAIT, client="", consumed=NOW - 3600),
         channel("c2", ChannelStatus.WAIT, client=""),
     )
     described = description(*channels, kind=TunnelType.Stream, create_time_ns=int(OLD * 1e9))
-    suspended = replace(left(), tunnel=Tunnel(described))
-    assert found(suspended) == []
 
-    # of an earlier release, which has told of it: it does not outlast a longer retention
-    entry = {"channel": "c2", "from": timestamp(OLD), "to": timestamp(NOW), "foundBy": "Operator", "accepted": False}
-    assert found(replace(left(status=recorded(possibleGaps=[entry])), tunnel=Tunnel(described), source=LONGER)) == []
+    assert [gap.channel for gap in gaps_of(replace(left(), tunnel=Tunnel(described)))] == ["c2"]
 
 
 def test_a_checkpoint_behind_which_the_stream_has_dropped_records_is_a_possible_gap() -> None:
@@ -451,6 +447,19 @@ def test_what_a_shard_loses_behind_an_accepted_gap_is_another_one() -> None:
     assert problem.stops_workers
     # the pod that has ended with the accepted one is still there
     assert found(behind(accepted, stream_pod(ready=False, gaps=(FIRST,)))) == [("s1", True, True)]
+
+
+def test_what_the_operator_had_found_excuses_no_worker_that_stops() -> None:
+    """Accepted, and set back to Stop before a worker has passed it; a worker's gap begins with the stream."""
+    accepted = continued(peeks={"s1": replace(TRIMMED, empty=NOW - 3 * RETENTION)})
+    stopped = stream_pod(ready=False, gaps=(replace(FIRST, end=NOW - RETENTION),))
+
+    of = behind(accepted, stopped)
+
+    assert ("s1", True, False) in found(of)
+    problem = planned(of).problem
+    assert problem is not None
+    assert problem.stops_workers
 
 
 @pytest.mark.parametrize("until", [TRIMMED.empty, None], ids=["by this operator", "by another one"])

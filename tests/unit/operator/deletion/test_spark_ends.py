@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from ots_tunnel.model import TunnelType
 from ots_tunnel_operator import names
 from ots_tunnel_operator.deletion.obstacles import NotYet
 from ots_tunnel_operator.deletion.policy import Policy
@@ -13,6 +14,7 @@ from ots_tunnel_operator.deletion.remains import Remains
 from ots_tunnel_operator.kube.client import Kube, KubeError
 from ots_tunnel_operator.kube.kinds import Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
+from ots_tunnel_operator.times import timestamp
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.deletions import (
     NAME,
@@ -25,6 +27,9 @@ from tests.support.operator.deletions import (
     finish,
     with_spark,
 )
+from tests.support.operator.objects import EMULATOR
+from tests.support.operator.query_worlds import BY_QUERY
+from tests.support.operator.worlds import NOW, description, recorded
 
 
 async def test_without_spark_nothing_of_its_kinds_is_read() -> None:
@@ -51,6 +56,22 @@ async def test_a_query_that_brings_existing_rows_has_no_snapshot_to_end() -> Non
 
     # the garbage collector has it; no record of a copy is kept of a copy that was none
     assert ("delete", "SparkApplication", f"{NAME}-snapshot") not in kube.writes
+
+
+@pytest.mark.parametrize(("mode", "kind"), [("Mirror", TunnelType.Stream), ("ChangeLog", TunnelType.BaseAndStream)])
+async def test_the_tunnel_of_a_query_is_deleted_though_the_answer_to_its_creation_was_lost(
+    mode: str, kind: TunnelType
+) -> None:
+    kube = deleted_object(status=recorded(tunnel={"createIntentTime": timestamp(NOW), "endpoint": EMULATOR}))
+    spec = kube.objects["TablestoreTunnel", NAME]["spec"]
+    spec["source"]["tunnel"]["type"] = "BaseAndStream"
+    spec |= {"engine": {"baseData": "Spark", "stream": "Spark"}, "spark": BY_QUERY["spark"]}
+    spec["sink"] = {"files": {"url": "file:///lake/f", "format": "Delta", "mode": mode}}
+    service = Service([description(kind=kind).tunnel])
+
+    await finish(kube, service, PATIENT)
+
+    assert service.deleted == [NAME]
 
 
 async def test_a_snapshot_ends_before_the_tunnel_goes() -> None:

@@ -43,15 +43,40 @@ class Slow:
     """A factory that needs a while, in whichever thread it is asked."""
 
     custom_value = None
+    manual_checkpoints = True
 
-    def __init__(self) -> None:
+    def __init__(self, made: Any = None) -> None:
+        self.made = made
         self.threads: list[int] = []
         self.may_end = threading.Event()
 
     def create(self, context: ChannelContext) -> Any:
         self.threads.append(threading.get_ident())
         assert self.may_end.wait(10)
-        raise ValueError("no database")
+        if self.made is None:
+            raise ValueError("no database")
+        return self.made
+
+
+async def test_a_processor_that_is_made_too_late_is_shut_down() -> None:
+    ended = asyncio.Event()
+
+    async def shutdown(context: ChannelContext) -> None:
+        ended.set()
+
+    made = SimpleProcessorFactory(lambda *_: None, shutdown=shutdown).create(
+        ChannelContext(CHANNEL, ChannelType.STREAM, Token(""), None)
+    )
+    factory = Slow(made)
+    sink = ManualProcessorSink(factory)
+    beginning = asyncio.create_task(sink.begin(CHANNEL, ChannelType.STREAM, Token("")))
+    await until(lambda: factory.threads)
+    beginning.cancel()
+    factory.may_end.set()
+
+    await asyncio.wait_for(ended.wait(), 10)
+    with pytest.raises(asyncio.CancelledError):
+        await beginning
 
 
 async def test_a_processor_that_is_made_slowly_keeps_no_heartbeat_from_being_sent() -> None:

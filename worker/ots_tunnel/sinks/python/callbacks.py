@@ -13,6 +13,17 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 
+def keeping(function: Callable[..., Any], kept: list[Any]) -> Callable[..., Any]:
+    """The function, which adds what it returns to a list: its caller may be cancelled while it runs in the thread."""
+    if asyncio.iscoroutinefunction(function):
+
+        async def coroutine(*arguments: Any) -> None:
+            kept.append(await function(*arguments))
+
+        return coroutine
+    return lambda *arguments: kept.append(function(*arguments))
+
+
 class CallbackThread:
     """Runs the callbacks of one channel one after the other.
 

@@ -15,10 +15,10 @@ from ots_tunnel.errors import OwnershipLost, ProcessorFailed
 from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelType, Token
-from ots_tunnel.processor import ChannelContext, ChannelProcessor, Confirm, ProcessorFactory
+from ots_tunnel.processor import ChannelContext, ChannelProcessor, Confirm, ProcessorFactory, SimpleProcessorFactory
 from ots_tunnel.sinks import Batch, Channels, Confirmation, Contact, Deferred, Immediate, PageCost, Sink
 from ots_tunnel.sinks.contact import Writes
-from ots_tunnel.sinks.python.callbacks import CallbackThread
+from ots_tunnel.sinks.python.callbacks import CallbackThread, keeping
 from ots_tunnel.sinks.python.factory import load_factory
 from ots_tunnel.sinks.python.unfinished import unfinished
 
@@ -92,16 +92,30 @@ class _ProcessorChannels(Channels):
 
     async def _made(self, context: ChannelContext, callbacks: CallbackThread) -> ChannelProcessor:
         """A new processor: what it takes to make one must keep no heartbeat from being sent."""
+        if isinstance(self._factory, SimpleProcessorFactory):
+            return self._factory.create(context)  # it only takes the functions together
+        made: list[ChannelProcessor] = []
         try:
-            made: ChannelProcessor = await callbacks.call(self._factory.create, context)
+            await callbacks.call(keeping(self._factory.create, made), context)
         except BaseException as error:
-            if not await callbacks.idle(self._patience):
-                self._on_hang(context.channel_id)
-            callbacks.close()
+            # a separate task: one that is made too late is shut down also when the caller is cancelled again
+            ending = asyncio.create_task(self._end_of(context, made, callbacks), name=f"unmade {context.channel_id}")
+            self._shutting_down[context.channel_id] = ending
+            await self._until_shut_down(context.channel_id)
             if isinstance(error, Exception):
                 raise _failed("create", error) from error
             raise
-        return made
+        return made[0]
+
+    async def _end_of(self, context: ChannelContext, made: list[ChannelProcessor], callbacks: CallbackThread) -> None:
+        """Wait for what a factory makes in vain, and shut it down."""
+        if not await callbacks.idle(self._patience):
+            self._on_hang(context.channel_id)
+            callbacks.close()
+        elif made:
+            await self._shut_down(_Channel(context, made[0], callbacks))
+        else:
+            callbacks.close()
 
     def contact(self) -> Contact:
         """See `Channels.contact`; a processor that is initialized counts as found ready."""

@@ -50,6 +50,7 @@ class SyncPlan:
         late: those of `create` whose shards may have lost records before.
         vanished: leases that another program has deleted, together with their shards, before they were read.
         unread: leases that are not read to the end when the plan is carried out, for the next look.
+        time: of the look, by the service, Unix seconds; None is unknown.
     """
 
     create: tuple[tuple[Lease, HalfLease | None], ...] = ()
@@ -58,6 +59,7 @@ class SyncPlan:
     late: tuple[Lease, ...] = ()
     vanished: tuple[Lease, ...] = ()
     unread: tuple[Lease, ...] = ()
+    time: float | None = None
 
     @property
     def without_loss(self) -> SyncPlan:

@@ -77,9 +77,10 @@ class ShardReader:
             ObjectNotExist: the stream keeps nothing of the shard. TunnelError: see `StreamClient.read`.
         """
         if position in (TRIM_HORIZON, ""):
-            if self.oldest is None and (gap := await dropped_unread(self._client, self._lease, self._wall)) is not None:
-                self._gaps.found(self._shard_id, gap)
+            is_first = self.oldest is None
             page = await self._read_oldest(before_answer)
+            if is_first:
+                await self._judge_first(page)
         else:
             try:
                 page = await self._client.read(ShardIterator(position), limit=self._limit, before_answer=before_answer)
@@ -93,6 +94,13 @@ class ShardReader:
         reached_end = reached_log_end(page.may_more, len(page.records))
         self._read_until = read_on(self._read_until, answered=self._answered(page), last=last, reached_end=reached_end)
         return page
+
+    async def _judge_first(self, page: ShardPage) -> None:
+        """Report what was dropped before the first page; a stream may keep more than it has to."""
+        gap = await dropped_unread(self._client, self._lease, self._wall)
+        first, _ = _commit_times(page)
+        if gap is not None and (first is None or first > gap.start):
+            self._gaps.found(self._shard_id, gap if first is None else Gap(gap.start, first))
 
     async def _read_oldest(self, before_answer: BeforeAnswer | None) -> ShardPage:
         for _ in range(TRIES - 1):

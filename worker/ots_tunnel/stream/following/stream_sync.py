@@ -32,6 +32,7 @@ from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
 from ots_tunnel.stream.calls.older_records import keeps_older
 from ots_tunnel.stream.calls.passing import may_pass
+from ots_tunnel.stream.decide.sync import SyncPlan
 from ots_tunnel.stream.following.owner import Owner
 from ots_tunnel.stream.following.settings import FollowSettings
 from ots_tunnel.stream.holding.syncing import sync_shards
@@ -74,8 +75,8 @@ class StreamSync:
         self._marked_ms: int | None = None
         #: Shards of which records may be missing, and that were told.
         self._told: set[ShardId] = set()
-        #: Leases that the last sync has left unread.
-        self._unread: tuple[Lease, ...] = ()
+        #: What the last sync has done.
+        self._last: SyncPlan | None = None
 
     def __repr__(self) -> str:
         return f"StreamSync({self._source}, {self._table.name})"
@@ -160,17 +161,16 @@ class StreamSync:
             )
 
     async def _sync(self, stream: StreamInfo) -> None:
-        done = await sync_shards(
+        self._last = await sync_shards(
             self._client,
             self._table,
             stream.stream_id,
             start_us=self._settings.start_us,
-            seen=self._unread,
+            last=self._last,
             keep_unread=self._settings.stops_at_gaps,
             tell_missing=lambda lease: self._tell_missing(stream, lease),
             tell_start=lambda start_us: self._tell_start(stream, start_us),
         )
-        self._unread = done.unread
 
     async def _judge_start(self, stream: StreamInfo) -> None:
         """Report what was wanted and is dropped already, where the first start lies before what the stream keeps.

@@ -12,6 +12,9 @@ from ots_tunnel.stream.decide.sync import SyncPlan, plan_sync
 from ots_tunnel.stream.lease.lease import Lease, Position
 from ots_tunnel.stream.shards import ShardId, StreamShards
 
+#: Seconds after which a look tells nothing of leases that are gone: several rounds, and less than any retention.
+REMEMBERED_SECONDS = 600.0
+
 
 async def _untold(start_us: int) -> None:
     pass
@@ -23,7 +26,7 @@ async def sync_shards(
     stream_id: str,
     *,
     start_us: int | None = None,
-    seen: Iterable[Lease] = (),
+    last: SyncPlan | None = None,
     keep_unread: bool = False,
     tell_missing: Callable[[Lease], None] = lambda lease: None,
     tell_start: Callable[[int], Awaitable[None]] = _untold,
@@ -37,7 +40,7 @@ async def sync_shards(
         start_us: Unix microseconds at which reading begins, if the stream has no lease yet. It becomes the checkpoint
             of every lease of then, so it holds for all workers and for good (`calls.start_mark`). Shards that come
             later follow their parents, and are read from their first record.
-        seen: `unread` of the last sync of this worker.
+        last: what the last sync of this worker has returned.
         keep_unread: leave the leases in `lost` where they are, and create none for those in `late`: children wait, and
             each sync finds them again.
         tell_missing: called for each of them before anything is changed: a call that fails afterwards must not hide it.
@@ -52,6 +55,7 @@ async def sync_shards(
     """
     listing = await table.list(stream_id)  # before the shards: see `decide.sync`
     found = await client.describe(stream_id)
+    seen = _seen(last, found)
     plan = plan_sync(stream_id, listing.leases, listing.half, found.shards, _kept_since(found, listing), seen)
     for lease in (*plan.lost, *plan.late, *plan.vanished):
         tell_missing(lease)
@@ -67,7 +71,14 @@ async def sync_shards(
     await _create(client, table, stream_id, done, start_us if is_first else None, parents)
     deleted = tuple([lease for lease in done.delete if await table.delete(lease)])
     lost = plan.lost if keep_unread else tuple(lease for lease in deleted if not lease.is_finished)
-    return replace(done, delete=deleted, lost=lost)
+    return replace(done, delete=deleted, lost=lost, time=found.service_time)
+
+
+def _seen(last: SyncPlan | None, found: StreamShards) -> Iterable[Lease]:
+    """The leases that the last sync has left unread, unless it is so long ago that others may have read them since."""
+    if last is None or last.time is None or found.service_time is None:
+        return ()
+    return last.unread if found.service_time - last.time < REMEMBERED_SECONDS else ()
 
 
 def _kept_since(found: StreamShards, listing: Listing) -> float | None:

@@ -29,6 +29,7 @@ from uuid import uuid4
 from ots_tunnel.errors import OwnershipLost, PossibleGap, ProcessorFailed, TunnelError
 from ots_tunnel.fence import ChannelFence
 from ots_tunnel.log_actions import LogAction
+from ots_tunnel.sinks.python.callbacks import keeping
 from ots_tunnel.stream.decide.consumer import Event
 from ots_tunnel.stream.following.reader import ShardReader
 from ots_tunnel.stream.following.work import Report
@@ -110,7 +111,7 @@ class ProcessorWork:
         if position is None:
             return Event.DRAINED
         checkpointer = RecordProcessorCheckpointer(self._held, position or TRIM_HORIZON)
-        processor = await self._made()
+        processor = await self._made(checkpointer)
         try:
             outcome = await self._use(processor, checkpointer, report)
         except BaseException as error:
@@ -119,14 +120,20 @@ class ProcessorWork:
         checkpointer.close()
         return outcome
 
-    async def _made(self) -> RecordProcessor:
-        """A new processor: what it takes to make one must keep no lease from being renewed."""
+    async def _made(self, checkpointer: RecordProcessorCheckpointer) -> RecordProcessor:
+        """A new processor: what it takes to make one must keep no lease from being renewed.
+
+        One that is made too late is shut down at once.
+        """
+        made: list[RecordProcessor] = []
         try:
-            made: RecordProcessor = await self._calls.make("create_processor", self._parts.factory.create_processor)
-        except BaseException:
+            await self._calls.make("create_processor", keeping(self._parts.factory.create_processor, made))
+        except BaseException as error:
             await self._calls.idle()
+            if made:
+                await self._leave(made[0], checkpointer, error)
             raise
-        return made
+        return made[0]
 
     async def _use(
         self, processor: RecordProcessor, checkpointer: RecordProcessorCheckpointer, report: Report
