@@ -14,7 +14,9 @@ from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
+from ots_tunnel.stream.calls.start_mark import Start
 from ots_tunnel.stream.following.settings import FollowSettings
+from ots_tunnel.stream.holding import syncing
 from ots_tunnel.stream.holding.syncing import sync_shards
 from ots_tunnel.stream.lease import change
 from ots_tunnel.stream.lease.lease import SHARD_END, TRIM_HORIZON, Lease, WorkerId
@@ -280,6 +282,57 @@ async def test_the_first_of_two_starts_holds_though_it_is_over_when_the_second_i
             return await client.describe(stream_id)
 
     await sync_shards(Behind(), table, scene.stream_id, start_us=int(scene.clock.now() * 1e6))  # type: ignore[arg-type]
+
+    sink = RecordingSink()
+    scene.worker("w", sink)
+    await asyncio.sleep(60)
+    assert sorted(sink.written) == sorted((key, 1) for key in KEYS)
+
+
+async def test_a_slower_start_behind_deleted_leases_takes_no_faster_one_away(
+    scene: FollowScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The leases were deleted by hand; the row of their start is there."""
+    await scene.begin()
+    tables = [LeaseTable(quick_caller(scene.emulator.handle), LEASES) for _ in range(2)]
+    await create_lease_table(tables[0])
+    client = scene.stream_client()
+    await scene.put(KEYS, [0])
+    await sync_shards(client, tables[0], scene.stream_id, start_us=int(scene.clock.now() * 1e6))
+    for lease in (await scene.leases()).values():
+        await tables[0].delete(lease)
+    scene.clock.advance(10)
+    described, go = asyncio.Event(), asyncio.Event()
+
+    class Faster:
+        """Takes its time between its look at the shards and its leases."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(client, name)
+
+        async def describe(self, stream_id: str) -> Any:
+            found = await client.describe(stream_id)
+            described.set()
+            await go.wait()
+            return found
+
+    faster = sync_shards(Faster(), tables[0], scene.stream_id, start_us=int(scene.clock.now() * 1e6))  # type: ignore[arg-type]
+    first = asyncio.ensure_future(faster)
+    await described.wait()
+    scene.clock.advance(1)
+    scene.split()
+    await scene.put(KEYS, [1])
+    scene.clock.advance(5)
+    forget = syncing.forget_start
+
+    async def late(table: LeaseTable, stream_id: str, start: Start) -> None:
+        if table is tables[1]:
+            go.set()
+            await first
+        await forget(table, stream_id, start)
+
+    monkeypatch.setattr(syncing, "forget_start", late)
+    await sync_shards(client, tables[1], scene.stream_id, start_us=int(scene.clock.now() * 1e6))
 
     sink = RecordingSink()
     scene.worker("w", sink)

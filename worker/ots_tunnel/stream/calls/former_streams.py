@@ -4,8 +4,9 @@ Theory of operation. A stream that is switched off and on again has another id, 
 it. A worker that starts then finds a stream without leases, as at the very first start; but changes from before the new
 stream may be missing. So it looks for leases of other streams:
 
-    the stream still exists                          it is that of another table, which has its leases here, too
+    its mark names this table                        it was this table's, whether or not the service still describes it
     its mark names another table                     it was that of another table
+    it has no mark, and still exists                 it is that of another table, which has its leases here, too
     otherwise                                        it was this table's, and was followed
 
 A worker that has looked leaves a *mark*, a row beside the leases with the name of the stream's table, and later ones do
@@ -88,8 +89,11 @@ async def former_streams(
             former
             for former in found
             if former.stream_id != stream_id
-            and tables.get(former.stream_id, source) == source
-            and not await client.exists(former.stream_id)
+            and (
+                tables[former.stream_id] == source
+                if former.stream_id in tables
+                else not await client.exists(former.stream_id)
+            )
         ]
     )
 

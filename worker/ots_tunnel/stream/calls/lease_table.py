@@ -149,6 +149,10 @@ class LeaseTable:
         """Write a row under a condition, until it is answered; where the condition fails, the row stays as it is."""
         await self._answered("PutRow", message)
 
+    async def remove(self, message: pb.DeleteRowRequest) -> None:
+        """Delete a row under a condition, until it is answered; where the condition fails, the row stays."""
+        await self._answered("DeleteRow", message)
+
     async def delete(self, lease: Lease) -> bool:
         """Delete a lease if its counter is as seen; whether there is none any more."""
         if await self._answered("DeleteRow", requests.delete_request(self.name, lease)):

@@ -27,6 +27,7 @@ from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_primary_key, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.stream.calls.lease_table import LeaseTable
+from ots_tunnel.stream.lease.requests import equal
 from ots_tunnel.stream.lease.row import KEY_NAMES
 
 #: Second and third part of the row's key.
@@ -72,16 +73,19 @@ async def end_start(table: LeaseTable, stream_id: str, start_us: int) -> None:
     await _put(table, stream_id, [Column(_START, start_us), Column(_OVER, True)], pb.IGNORE)
 
 
-async def forget_start(table: LeaseTable, stream_id: str) -> None:
-    """The leases are gone, and are made anew: another start may be written."""
-    await table.call(
-        "DeleteRow",
+async def forget_start(table: LeaseTable, stream_id: str, start: Start) -> None:
+    """The leases of a start that is over are gone, and are made anew: another one may be written.
+
+    One that was written meanwhile stays.
+    """
+    is_same = equal(_START, start.start_us).SerializeToString()
+    await table.remove(
         pb.DeleteRowRequest(
             table_name=table.name,
             primary_key=encode_row(_key(stream_id), delete=True),
-            condition=pb.Condition(row_existence=pb.IGNORE),
+            condition=pb.Condition(row_existence=pb.IGNORE, column_condition=is_same),
             return_content=_NOTHING,
-        ),
+        )
     )
 
 

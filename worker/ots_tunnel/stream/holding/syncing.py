@@ -92,7 +92,7 @@ async def _first_start(table: LeaseTable, stream_id: str, start_us: int) -> int 
     """Where the first leases begin, Unix microseconds; None where another worker has made them in between."""
     start = await set_start(table, stream_id, start_us)
     if start.is_over and (await table.list(stream_id)).is_empty:
-        await forget_start(table, stream_id)
+        await forget_start(table, stream_id, start)
         start = await set_start(table, stream_id, start_us)
     return None if start.is_over else start.start_us
 

@@ -52,7 +52,7 @@ def create_request(table: str, lease: Lease, over: HalfLease | None = None) -> p
     condition = pb.Condition(row_existence=pb.EXPECT_NOT_EXIST)
     if over is not None:
         name = over.missing[0]
-        is_missing = _equal(name, _NO_COUNTER if name == COUNTER else _NO_TEXT, or_missing=True)
+        is_missing = equal(name, _NO_COUNTER if name == COUNTER else _NO_TEXT, or_missing=True)
         condition = pb.Condition(row_existence=pb.EXPECT_EXIST, column_condition=is_missing.SerializeToString())
     return pb.PutRowRequest(table_name=table, row=encode_lease(lease), condition=condition, return_content=_nothing())
 
@@ -62,11 +62,11 @@ def change_request(table: str, change: Change) -> pb.UpdateRowRequest:
     before, after = change.before, change.after
     columns = [Column(name, attribute(after, name)) for name in WRITES[change.kind]]
     if change.kind is Kind.STEAL:
-        filters = [_equal(OWNER, before.owner), _equal(STEALER, NO_WORKER, or_missing=True)]
+        filters = [equal(OWNER, before.owner), equal(STEALER, NO_WORKER, or_missing=True)]
         both = pb.CompositeColumnValueFilter(combinator=pb.LO_AND, sub_filters=filters)
         needed = pb.Filter(type=pb.FT_COMPOSITE_COLUMN_VALUE, filter=both.SerializeToString())
     else:
-        needed = _equal(COUNTER, before.counter)
+        needed = equal(COUNTER, before.counter)
     return pb.UpdateRowRequest(
         table_name=table,
         row_change=encode_row(lease_key(before.stream_id, before.shard_id), columns),
@@ -81,13 +81,14 @@ def delete_request(table: str, lease: Lease) -> pb.DeleteRowRequest:
         table_name=table,
         primary_key=encode_row(lease_key(lease.stream_id, lease.shard_id), delete=True),
         condition=pb.Condition(
-            row_existence=pb.IGNORE, column_condition=_equal(COUNTER, lease.counter).SerializeToString()
+            row_existence=pb.IGNORE, column_condition=equal(COUNTER, lease.counter).SerializeToString()
         ),
         return_content=_nothing(),
     )
 
 
-def _equal(name: str, value: Value, *, or_missing: bool = False) -> pb.Filter:
+def equal(name: str, value: Value, *, or_missing: bool = False) -> pb.Filter:
+    """The condition that a column has a value, or, if asked for, that it is not there."""
     single = pb.SingleColumnValueFilter(
         comparator=pb.CT_EQUAL,
         column_name=name,
