@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, cast
 
 import pytest
 
-from ots_tunnel.errors import PossibleGap
+from ots_tunnel.errors import PossibleGap, ReadTimeout
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.possible_gap import Gap
+from ots_tunnel.sinks import Batch, Guard
+from ots_tunnel.stream.calls.client import StreamClient
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
 from ots_tunnel.stream.calls.start_mark import Start
+from ots_tunnel.stream.following.gaps import ShardGaps
+from ots_tunnel.stream.following.reader import ShardReader
 from ots_tunnel.stream.following.settings import FollowSettings
 from ots_tunnel.stream.holding import syncing
 from ots_tunnel.stream.holding.syncing import sync_shards
 from ots_tunnel.stream.lease import change
 from ots_tunnel.stream.lease.lease import SHARD_END, TRIM_HORIZON, Lease, WorkerId
 from ots_tunnel.stream.lease.row import lease_key
-from ots_tunnel.stream.shards import ShardId
+from ots_tunnel.stream.shards import ShardId, StreamShards
+from tests.support.emulator.emulator_scene import TABLE
 from tests.support.emulator.follow_scene import KEYS, LEASES, FollowScene, following
 from tests.support.emulator.stream_scene import quick_caller
 from tests.support.sinks.sinks import RecordingSink
@@ -72,6 +78,44 @@ async def begun(scene: FollowScene, sink: RecordingSink) -> tuple[LeaseTable, Sh
     return LeaseTable(quick_caller(scene.emulator.handle), LEASES), shard
 
 
+async def leave_unread(scene: FollowScene) -> None:
+    """A shard with records, and a lease whose worker has ended before its first page."""
+    await scene.begin()
+    await scene.put(KEYS, [1])
+    mine = Processor()
+    worker = scene.processors("w", mine)
+    await until(lambda: mine.failures >= 1)
+    worker.shutdown()
+    await scene.tasks["w"]
+
+
+class Describing:
+    """A client whose description of a stream is preceded or followed by something else."""
+
+    def __init__(
+        self,
+        client: StreamClient,
+        before: Callable[[], Awaitable[object]] | None = None,
+        after: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        self._client, self._before, self._after = client, before, after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    async def describe(self, stream_id: str) -> StreamShards:
+        if self._before is not None:
+            await self._before()
+        found = await self._client.describe(stream_id)
+        if self._after is not None:
+            await self._after()
+        return found
+
+
+def as_client(describing: Describing) -> StreamClient:
+    return cast("StreamClient", describing)
+
+
 async def gap_of(task: asyncio.Task[Any]) -> PossibleGap:
     """The gap with which a worker ends."""
     with pytest.raises(PossibleGap) as caught:
@@ -98,13 +142,7 @@ async def test_a_processor_that_cannot_begin_for_longer_than_the_retention(scene
 
 
 async def test_a_worker_that_ended_before_its_first_page(scene: FollowScene) -> None:
-    await scene.begin()
-    await scene.put(KEYS, [1])
-    mine = Processor()
-    worker = scene.processors("w", mine)
-    await until(lambda: mine.failures >= 1)
-    worker.shutdown()
-    await scene.tasks["w"]
+    await leave_unread(scene)
     assert [lease.checkpoint for lease in (await scene.leases()).values()] == [TRIM_HORIZON]
 
     scene.clock.advance(HOURS * 3600)
@@ -126,14 +164,33 @@ async def test_a_worker_that_ended_before_its_first_page(scene: FollowScene) -> 
     assert later.status.possible_gaps == {}
 
 
+async def test_a_description_that_fails_at_the_first_page_hides_nothing(scene: FollowScene) -> None:
+    await leave_unread(scene)
+    [lease] = (await scene.leases()).values()
+    scene.clock.advance(HOURS * 3600)
+    failures = [ReadTimeout("no answer")]
+
+    async def fail_once() -> None:
+        if failures:
+            raise failures.pop()
+
+    client = scene.stream_client()
+    stream = await client.stream_of(TABLE)
+    found: list[Gap] = []
+    gaps = ShardGaps(stops=False, on_gap=lambda shard, gap: found.append(gap))
+    reader = ShardReader(as_client(Describing(client, before=fail_once)), stream, lease, gaps, wall=scene.clock.now)
+    with pytest.raises(ReadTimeout):
+        await reader.read(TRIM_HORIZON)
+    assert found == []
+
+    await reader.read(TRIM_HORIZON)
+    await reader.read(TRIM_HORIZON)
+
+    assert len(found) == 1
+
+
 async def test_a_worker_that_begins_within_the_retention_has_missed_nothing(scene: FollowScene) -> None:
-    await scene.begin()
-    await scene.put(KEYS, [1])
-    mine = Processor()
-    worker = scene.processors("w", mine)
-    await until(lambda: mine.failures >= 1)
-    worker.shutdown()
-    await scene.tasks["w"]
+    await leave_unread(scene)
 
     scene.clock.advance(23 * 3600)
     sink = RecordingSink()
@@ -249,6 +306,32 @@ async def test_a_start_before_what_the_stream_keeps(scene: FollowScene) -> None:
     assert {number for _, number in sink.written} == {2}
 
 
+class Hanging(RecordingSink):
+    """Never stores a batch."""
+
+    async def write(self, batch: Batch, guard: Guard) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_a_shard_that_is_lost_behind_such_a_start_is_reported_as_well(scene: FollowScene) -> None:
+    await scene.begin()
+    start = scene.clock.now()
+    await scene.put(KEYS, [1])
+    scene.clock.advance(HOURS * 3600)
+    await scene.put(KEYS, [2])
+    worker = scene.worker("x", Hanging(), FollowSettings(start_us=int(start * 1e6), stops_at_gaps=False))
+    await until(lambda: worker.status.possible_gaps)
+    [(shard, told)] = worker.status.possible_gaps.items()
+
+    scene.split()
+    while shard in {found.shard_id for found in await scene.stream_client().shards(scene.stream_id)}:
+        scene.clock.advance(3600)
+        await asyncio.sleep(15)
+    await asyncio.sleep(30)
+
+    assert worker.status.possible_gaps[shard] != told
+
+
 async def test_the_first_of_two_starts_holds_though_it_is_over_when_the_second_is_written(scene: FollowScene) -> None:
     await scene.begin()
     table = LeaseTable(quick_caller(scene.emulator.handle), LEASES)
@@ -270,18 +353,12 @@ async def test_the_first_of_two_starts_holds_though_it_is_over_when_the_second_i
     await scene.put(KEYS, [1])
     scene.clock.advance(5)
 
-    class Behind:
-        """Describes the stream once the first one has made its leases."""
+    async def let_the_first_end() -> None:
+        second_has_listed.set()
+        await first
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(client, name)
-
-        async def describe(self, stream_id: str) -> Any:
-            second_has_listed.set()
-            await first
-            return await client.describe(stream_id)
-
-    await sync_shards(Behind(), table, scene.stream_id, start_us=int(scene.clock.now() * 1e6))  # type: ignore[arg-type]
+    second = as_client(Describing(client, before=let_the_first_end))
+    await sync_shards(second, table, scene.stream_id, start_us=int(scene.clock.now() * 1e6))
 
     sink = RecordingSink()
     scene.worker("w", sink)
@@ -304,19 +381,12 @@ async def test_a_slower_start_behind_deleted_leases_takes_no_faster_one_away(
     scene.clock.advance(10)
     described, go = asyncio.Event(), asyncio.Event()
 
-    class Faster:
-        """Takes its time between its look at the shards and its leases."""
+    async def wait() -> None:
+        described.set()
+        await go.wait()
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(client, name)
-
-        async def describe(self, stream_id: str) -> Any:
-            found = await client.describe(stream_id)
-            described.set()
-            await go.wait()
-            return found
-
-    faster = sync_shards(Faster(), tables[0], scene.stream_id, start_us=int(scene.clock.now() * 1e6))  # type: ignore[arg-type]
+    slow = as_client(Describing(client, after=wait))
+    faster = sync_shards(slow, tables[0], scene.stream_id, start_us=int(scene.clock.now() * 1e6))
     first = asyncio.ensure_future(faster)
     await described.wait()
     scene.clock.advance(1)

@@ -60,6 +60,8 @@ class ShardReader:
         self._limit = limit
         self._wall = wall
         self._read_until: float | None = None
+        #: Whether what was dropped before the first page is known, and told.
+        self._is_judged = False
         #: Where the last page began that was read as the oldest one; None where none was.
         self.oldest: ShardIterator | None = None
 
@@ -77,9 +79,8 @@ class ShardReader:
             ObjectNotExist: the stream keeps nothing of the shard. TunnelError: see `StreamClient.read`.
         """
         if position in (TRIM_HORIZON, ""):
-            is_first = self.oldest is None
             page = await self._read_oldest(before_answer)
-            if is_first:
+            if not self._is_judged:
                 await self._judge_first(page)
         else:
             try:
@@ -98,6 +99,7 @@ class ShardReader:
     async def _judge_first(self, page: ShardPage) -> None:
         """Report what was dropped before the first page; a stream may keep more than it has to."""
         gap = await dropped_unread(self._client, self._lease, self._wall)
+        self._is_judged = True  # not before: where the call fails, the page is read and judged again
         first, _ = _commit_times(page)
         if gap is not None and (first is None or first > gap.start):
             self._gaps.found(self._shard_id, gap if first is None else Gap(gap.start, first))

@@ -75,6 +75,8 @@ class StreamSync:
         self._marked_ms: int | None = None
         #: Shards of which records may be missing, and that were told.
         self._told: set[ShardId] = set()
+        #: Whether what the first start leaves out is known, and told.
+        self._is_start_judged = False
         #: What the last sync has done.
         self._last: SyncPlan | None = None
 
@@ -178,17 +180,17 @@ class StreamSync:
         Raises:
             PossibleGap: gaps are errors. TunnelError: a call failed.
         """
-        if self._settings.start_us is None:
+        if self._settings.start_us is None or self._is_start_judged:
             return
         found = await self._client.describe(stream.stream_id)
+        self._is_start_judged = True
         start = max(self._settings.start_us, stream.created_us) / 1e6
         kept_since = start if found.service_time is None else found.service_time - found.retention
         if start >= kept_since:
             return
         listed = {shard.shard_id for shard in found.shards}
         for shard in found.shards:
-            if not shard.parents & listed and shard.shard_id not in self._told:
-                self._told.add(shard.shard_id)
+            if not shard.parents & listed:
                 self._owner.gaps.found(shard.shard_id, Gap(start, kept_since))
 
     async def _tell_start(self, stream: StreamInfo, start_us: int) -> None:
