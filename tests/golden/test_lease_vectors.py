@@ -13,9 +13,10 @@ from ots_tunnel.protocol.plainbuffer.codec import decode_row
 from ots_tunnel.stream.lease import change
 from ots_tunnel.stream.lease.change import Change
 from ots_tunnel.stream.lease.lease import TRIM_HORIZON, Lease, Position, WorkerId
-from ots_tunnel.stream.lease.requests import change_request, create_request, create_table_request
+from ots_tunnel.stream.lease.requests import change_request, create_request, create_table_request, equal
 from ots_tunnel.stream.lease.row import decode_lease, encode_lease
 from ots_tunnel.stream.shards import ShardId
+from tests.simulation.leases.library import table
 
 SENT = {
     name: bytes.fromhex(text)
@@ -41,8 +42,31 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_change_is_sent_as_java_sends_it(name: str) -> None:
-    assert change_request("leases", CHANGES[name]).SerializeToString() == SENT[name]
+def test_the_library_of_the_simulation_sends_a_change_as_java_does(name: str) -> None:
+    assert table.change_request("leases", CHANGES[name]).SerializeToString() == SENT[name]
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_is_sent_as_java_sends_it_besides_its_condition(name: str) -> None:
+    request, sent = change_request("leases", CHANGES[name]), pb.UpdateRowRequest.FromString(SENT[name])
+    if CHANGES[name].kind is not change.Kind.STEAL:
+        assert request.condition.row_existence == sent.condition.row_existence
+        request.condition.CopyFrom(sent.condition)
+
+    assert request.SerializeToString() == SENT[name]
+
+
+@pytest.mark.parametrize("made", [made for made in CHANGES.values() if made.kind is not change.Kind.STEAL])
+def test_a_change_asks_for_the_counter_as_java_does_and_for_the_owner(made: Change) -> None:
+    asked = pb.Filter.FromString(change_request("leases", made).condition.column_condition)
+    both = pb.CompositeColumnValueFilter.FromString(asked.filter)
+
+    assert asked.type == pb.FT_COMPOSITE_COLUMN_VALUE
+    assert both.combinator == pb.LO_AND
+    assert list(both.sub_filters) == [
+        equal("LeaseCounter", made.before.counter),
+        equal("LeaseOwner", made.before.owner),
+    ]
 
 
 def test_every_change_of_java_has_a_recording() -> None:

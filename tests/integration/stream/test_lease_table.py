@@ -34,7 +34,7 @@ from ots_tunnel.stream.holding.settings import LeaseSettings
 from ots_tunnel.stream.lease import change
 from ots_tunnel.stream.lease.change import Change
 from ots_tunnel.stream.lease.lease import SHARD_END, HalfLease, Lease, Position, WorkerId
-from ots_tunnel.stream.lease.requests import create_table_request
+from ots_tunnel.stream.lease.requests import create_request, create_table_request
 from ots_tunnel.stream.lease.row import KEY_NAMES, lease_key
 from ots_tunnel.stream.shards import ShardId
 from tests.support.emulator.emulator_scene import create_table_request as text_key_table
@@ -342,6 +342,22 @@ async def test_a_lease_that_another_worker_took_is_lost_in_spite_of_a_doubt(tabl
     assert await table.apply(change.take(mine, OTHER)) is not None
 
     assert await table.apply(change.renew(mine), doubted=[change.store(mine, Position("i"))]) is None
+
+
+@pytest.mark.parametrize("make", [change.renew, lambda lease: change.store(lease, Position("i")), change.release])
+async def test_a_former_owner_changes_nothing_where_the_counters_meet_after_a_reset(
+    table: LeaseTable, make: Callable[[Lease], Change]
+) -> None:
+    """A worker of the Java library writes a lease anew over one that is held, and takes it."""
+    mine = await taken(table)
+    reset = create_request("leases", LEASE)
+    reset.condition.row_existence = pb.IGNORE
+    await table.put(reset)
+    theirs = await taken(table, OTHER)
+    assert theirs.counter == mine.counter
+
+    assert await table.apply(make(mine)) is None
+    assert await stored(table) == theirs
 
 
 async def test_no_connection_is_tried_again_without_a_look(faults: Faults, table: LeaseTable) -> None:

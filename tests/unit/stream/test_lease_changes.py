@@ -51,6 +51,11 @@ def test_a_moved_counter_forbids_every_change_but_a_steal() -> None:
         assert made.may_be_made_to(moved) == (made.kind is change.Kind.STEAL)
 
 
+def test_another_owner_forbids_every_change_also_where_the_counter_is_the_same_by_chance() -> None:
+    for made, _ in AFTER:
+        assert not made.may_be_made_to(replace(made.before, owner=THIRD))
+
+
 @pytest.mark.parametrize("row", [replace(THEIRS, owner=THIRD), replace(THEIRS, stealer=THIRD)])
 def test_a_steal_needs_the_owner_that_was_seen_and_no_other_thief(row: Lease) -> None:
     assert not change.steal(THEIRS, ME).may_be_made_to(row)

@@ -14,9 +14,9 @@ from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import decode_row, decode_rows
 from ots_tunnel.stream.calls.answers import service_answer
 from ots_tunnel.stream.lease import requests
-from ots_tunnel.stream.lease.change import Change
+from ots_tunnel.stream.lease.change import Change, Kind
 from ots_tunnel.stream.lease.lease import Lease
-from ots_tunnel.stream.lease.row import decode_lease, lease_range
+from ots_tunnel.stream.lease.row import COUNTER, decode_lease, lease_range
 from ots_tunnel.stream.shards import ShardId
 
 #: Tries of a call, and seconds of one.
@@ -26,6 +26,15 @@ _CONDITION_FAILED = "OTSConditionCheckFail"
 
 class DependencyFailed(Exception):
     """The library's DependencyException: the service does not answer, or refuses."""
+
+
+def change_request(table: str, change: Change) -> pb.UpdateRowRequest:
+    """Make a change: of the state before, the library asks for the counter, and only a steal asks for the owner."""
+    message = requests.change_request(table, change)
+    if change.kind is not Kind.STEAL:
+        counter = requests.equal(COUNTER, change.before.counter)
+        message.condition.column_condition = counter.SerializeToString()
+    return message
 
 
 class LibraryTable:
@@ -57,7 +66,7 @@ class LibraryTable:
     async def apply(self, change: Change) -> Lease | None:
         """Make a change; None where the condition failed, also by the change's own first try."""
         try:
-            await self.call("UpdateRow", requests.change_request(self.name, change))
+            await self.call("UpdateRow", change_request(self.name, change))
         except ServiceError:
             return None
         return change.after

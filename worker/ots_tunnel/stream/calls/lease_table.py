@@ -154,7 +154,7 @@ class LeaseTable:
         await self._answered("DeleteRow", message)
 
     async def delete(self, lease: Lease) -> bool:
-        """Delete a lease if its counter is as seen; whether there is none any more."""
+        """Delete a lease if counter and owner are as seen; whether there is none any more."""
         if await self._answered("DeleteRow", requests.delete_request(self.name, lease)):
             return True
         return await self.get(lease.stream_id, lease.shard_id) is None

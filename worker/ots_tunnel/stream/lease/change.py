@@ -5,14 +5,19 @@ Theory of operation
 A change is made by one conditional write, so of two workers that saw the same lease one succeeds. The vendor's Java
 library makes the first five; the last two are changes that its workers understand:
 
-    change       writes                                   where                        counter
-    RENEW        counter                                  counter is as seen           + 1
-    TAKE         counter, owner = me, stealer = none      counter is as seen           + 1
+    change       writes                                   where                             counter
+    RENEW        counter                                  counter and owner are as seen     + 1
+    TAKE         counter, owner = me, stealer = none      counter and owner are as seen     + 1
     STEAL        stealer = me                             owner is as seen, no stealer
-    TRANSFER     counter, owner = stealer                 counter is as seen           + 1
-    CHECKPOINT   counter, checkpoint                      counter is as seen           + 1
-    HAND_OVER    counter, owner = stealer = heir          counter is as seen           + 1
-    RELEASE      counter, owner = none, stealer = none    counter is as seen           + 1
+    TRANSFER     counter, owner = stealer                 counter and owner are as seen     + 1
+    CHECKPOINT   counter, checkpoint                      counter and owner are as seen     + 1
+    HAND_OVER    counter, owner = stealer = heir          counter and owner are as seen     + 1
+    RELEASE      counter, owner = none, stealer = none    counter and owner are as seen     + 1
+
+The library asks for the counter alone, and its workers also write the lease of a new shard whether there is one or not.
+Such a write can be late and set a lease that is held back to counter 0 without an owner. Another worker then takes it,
+and when its counter comes to where that of the former owner stands, the counter alone would let both of them change the
+lease. The owner tells them apart: the former one's next renewal is refused.
 
 A steal leaves the counter, so that the owner's next renewal succeeds and finds it. A transfer leaves the stealer: owner
 and stealer are one, and that is how the thief sees that the lease is its own before it has taken it. A hand-over makes
@@ -92,7 +97,7 @@ class Change:
         """Whether the write's condition holds for the row."""
         if self.kind is Kind.STEAL:
             return row.owner == self.before.owner and row.stealer == NO_WORKER
-        return row.counter == self.before.counter
+        return (row.counter, row.owner) == (self.before.counter, self.before.owner)
 
     def made_to(self, row: Lease) -> Lease:
         """The row after the write, which leaves what the change does not write; the condition is not asked."""

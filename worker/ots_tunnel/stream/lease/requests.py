@@ -58,15 +58,16 @@ def create_request(table: str, lease: Lease, over: HalfLease | None = None) -> p
 
 
 def change_request(table: str, change: Change) -> pb.UpdateRowRequest:
-    """Make a change, byte for byte as the Java library does where it has the change."""
+    """Make a change: byte for byte as the Java library does where it has the change, besides the condition.
+
+    The library asks for the counter alone, except for a steal (`lease.change`).
+    """
     before, after = change.before, change.after
     columns = [Column(name, attribute(after, name)) for name in WRITES[change.kind]]
     if change.kind is Kind.STEAL:
-        filters = [equal(OWNER, before.owner), equal(STEALER, NO_WORKER, or_missing=True)]
-        both = pb.CompositeColumnValueFilter(combinator=pb.LO_AND, sub_filters=filters)
-        needed = pb.Filter(type=pb.FT_COMPOSITE_COLUMN_VALUE, filter=both.SerializeToString())
+        needed = _both(equal(OWNER, before.owner), equal(STEALER, NO_WORKER, or_missing=True))
     else:
-        needed = equal(COUNTER, before.counter)
+        needed = _as_seen(before)
     return pb.UpdateRowRequest(
         table_name=table,
         row_change=encode_row(lease_key(before.stream_id, before.shard_id), columns),
@@ -76,13 +77,11 @@ def change_request(table: str, change: Change) -> pb.UpdateRowRequest:
 
 
 def delete_request(table: str, lease: Lease) -> pb.DeleteRowRequest:
-    """Delete a lease as it was seen; the Java library asks for no counter."""
+    """Delete a lease as it was seen; the Java library deletes it in any case."""
     return pb.DeleteRowRequest(
         table_name=table,
         primary_key=encode_row(lease_key(lease.stream_id, lease.shard_id), delete=True),
-        condition=pb.Condition(
-            row_existence=pb.IGNORE, column_condition=equal(COUNTER, lease.counter).SerializeToString()
-        ),
+        condition=pb.Condition(row_existence=pb.IGNORE, column_condition=_as_seen(lease).SerializeToString()),
         return_content=_nothing(),
     )
 
@@ -97,6 +96,15 @@ def equal(name: str, value: Value, *, or_missing: bool = False) -> pb.Filter:
         latest_version_only=True,
     )
     return pb.Filter(type=pb.FT_SINGLE_COLUMN_VALUE, filter=single.SerializeToString())
+
+
+def _as_seen(lease: Lease) -> pb.Filter:
+    return _both(equal(COUNTER, lease.counter), equal(OWNER, lease.owner))
+
+
+def _both(*filters: pb.Filter) -> pb.Filter:
+    both = pb.CompositeColumnValueFilter(combinator=pb.LO_AND, sub_filters=filters)
+    return pb.Filter(type=pb.FT_COMPOSITE_COLUMN_VALUE, filter=both.SerializeToString())
 
 
 def _nothing() -> pb.ReturnContent:
