@@ -107,13 +107,10 @@ async def test_everything_is_read_in_order_while_workers_of_both_kinds_come_and_
         await trouble.end()
 
         wanted = {(key, number) for key, numbers in scene.written.items() for number in numbers}
-        try:
-            await reached(members, Reading(scene, members, wanted).is_over, "everything is read", scene)
-        except AssertionError as error:
-            error.add_note(f"missing: {sorted(wanted - members.delivered())}")
-            raise
+        reading = Reading(scene, members, wanted)
+        await reached(members, reading.is_over, "everything is read", reading, scene)
         rest = Rest(scene, members)
-        await reached(members, rest.is_reached, "the leases are shared evenly, and none moves any more", scene)
+        await reached(members, rest.is_reached, "the leases are shared evenly, and none moves any more", rest, scene)
         assert [each.name for each in members.failed if each.is_ours] == []
         assert {each.is_ours for each in members.all if each.printed.of("record")} == {True, False}
     for where, session in members.sessions():
@@ -131,41 +128,34 @@ async def reached(
     members: Members,
     condition: Callable[[], bool | Awaitable[bool]],
     what: str,
+    state: object = None,
     scene: EmulatorScene | None = None,
 ) -> None:
-    """Wait for a condition; a failure tells what the workers of the library have died of, and the leases."""
+    """Wait for a condition; a failure tells the state, what the workers of the library have died of, and the leases."""
     try:
         await until(condition, DEADLINE, what, pause=LOOK)
     except AssertionError as error:
+        if state is not None:
+            error.add_note(str(state))
         error.add_note(f"ended by themselves: {[(each.name, each.printed.of('error')) for each in members.failed]}")
         if scene is not None:
             error.add_note(f"leases: {await leases(scene)}")
         raise
 
 
-class Reading:
-    """The reading of every change; a worker of the library that has got stuck beside a shard is replaced on the way.
+class StuckLibraries:
+    """Replaces a worker of the library that has got stuck beside a shard: it holds the lease and reads no more.
 
-    The library may hold a lease and read the shard no more (`test_stuck_library.py`): where renewals are late, because
-    the machine is busy. Then somebody has to end that worker, as docs/stream.md says.
+    That happens where renewals are late, because the machine is busy (`test_stuck_library.py`). Then somebody has to
+    end that worker, as docs/stream.md says.
     """
 
-    def __init__(self, scene: EmulatorScene, members: Members, wanted: set[tuple[str, int]]) -> None:
-        self._scene = scene
+    def __init__(self, members: Members) -> None:
         self._members = members
-        self._wanted = wanted
         self._since: dict[tuple[str, str], float] = {}
-        self._next = 0.0
 
-    async def is_over(self) -> bool:
-        """Whether every change has been read."""
-        now = asyncio.get_running_loop().time()
-        if now >= self._next and not self._members.delivered() >= self._wanted:
-            self._next = now + ROUND
-            await self._replace_stuck(await leases(self._scene), now)
-        return self._members.delivered() >= self._wanted
-
-    async def _replace_stuck(self, found: tuple[Lease, ...], now: float) -> None:
+    async def replace(self, found: tuple[Lease, ...], now: float) -> None:
+        """Look at the leases, and replace those that have been stuck for longer than two leases last."""
         owned = {(str(lease.owner), str(lease.shard_id)) for lease in found if not lease.is_finished}
         libraries = self._members.running(ours=False)
         stuck = {(each.name, shard) for each in libraries for shard in each.shut_down if (each.name, shard) in owned}
@@ -177,27 +167,57 @@ class Reading:
         await self._members.complete()
 
 
+class Reading:
+    """The reading of every change."""
+
+    def __init__(self, scene: EmulatorScene, members: Members, wanted: set[tuple[str, int]]) -> None:
+        self._scene = scene
+        self._members = members
+        self._wanted = wanted
+        self._stuck = StuckLibraries(members)
+        self._next = 0.0
+
+    async def is_over(self) -> bool:
+        """Whether every change has been read."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._next and not self._members.delivered() >= self._wanted:
+            self._next = now + ROUND
+            await self._stuck.replace(await leases(self._scene), now)
+        return self._members.delivered() >= self._wanted
+
+    def __str__(self) -> str:
+        return f"missing: {sorted(self._wanted - self._members.delivered())}"
+
+
 class Rest:
     """The leases at rest: each has an owner that runs, shares differ by one at most, and none has moved for a while."""
 
     def __init__(self, scene: EmulatorScene, members: Members) -> None:
         self._scene = scene
         self._members = members
+        self._stuck = StuckLibraries(members)
         self._owners: dict[str, str] = {}
         self._since = 0.0
+        self._shares: dict[str, int] = {}
+        self._unread: list[Lease] = []
+        self._rests = 0.0
 
     async def is_reached(self) -> bool:
         """Whether they are, as far as looks like this one tell."""
         found, now = await leases(self._scene), asyncio.get_running_loop().time()
+        await self._stuck.replace(found, now)
         owners = {str(lease.shard_id): str(lease.owner) for lease in found}
         if owners != self._owners:
             self._owners, self._since = owners, now
         closed = {parent for lease in found for parent in lease.parents}
         names = [each.name for ours in (True, False) for each in self._members.running(ours=ours)]
-        shares = [list(owners.values()).count(name) for name in names]
-        return (
-            sum(shares) == len(found)
-            and max(shares) - min(shares) <= 1
-            and all(lease.is_finished for lease in found if lease.shard_id in closed)
-            and now - self._since >= RESTING * ROUND
-        )
+        self._shares = {name: list(owners.values()).count(name) for name in names}
+        self._unread = [lease for lease in found if lease.shard_id in closed and not lease.is_finished]
+        self._rests = now - self._since
+        shares = self._shares.values()
+        is_even = sum(shares) == len(found) and max(shares) - min(shares) <= 1
+        return is_even and not self._unread and self._rests >= RESTING * ROUND
+
+    def __str__(self) -> str:
+        closed = [(lease.shard_id[:8], lease.owner, lease.counter) for lease in self._unread]
+        return f"{len(self._owners)} leases rest for {self._rests:.1f} s; {self._shares}; closed and not read: {closed}"
