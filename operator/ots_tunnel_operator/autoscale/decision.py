@@ -145,7 +145,7 @@ def _followed(policy: Policy, record: Record, figures: Figures, channels: int, h
     if figures.missing:
         # workers that never ran are no evidence against the scale-up that asked for them
         history = replace(history, trial=None)
-    history, useless = judged(policy, history, workers, found, now)
+    history, useless = judged(policy, history, workers, channels, found, now)
     working = workers - figures.missing
     wanted = wish(policy, working, found)
     words = load_words(policy, working, found, wanted)

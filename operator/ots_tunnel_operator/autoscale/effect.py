@@ -4,10 +4,15 @@ More workers do not help where one channel carries most of the load, or the sink
 a scale-up the rows per second are compared with those before it: with less than a fifth of the growth that the new
 workers should have brought, and a lag that is still too large and does not fall, it was of no use. A falling lag is
 help enough: where the one worker with two channels was the slow one, the rate of all hardly grows.
+
+Nothing is concluded from a scale-up after which the fullest worker has as many channels as before: its channels, and
+with them the lag, are as slow as they were. Of 8 channels the fullest of 4 workers has 2, and so it has with 5, 6 and 7:
+a sixth worker cannot show whether workers help, and eight can.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from ots_tunnel_operator.autoscale.formula import Load
@@ -28,16 +33,21 @@ FIRST_BLOCK = 1800.0
 LONGEST_BLOCK = 14_400.0
 
 
-def judged(policy: Policy, history: History, workers: int, found: Load, now: float) -> tuple[History, Trial | None]:
+def judged(
+    policy: Policy, history: History, workers: int, channels: int, found: Load, now: float
+) -> tuple[History, Trial | None]:
     """The history without the trial once it is judged, and the trial where the scale-up was of no use.
 
-    A trial whose number of workers is not the present one any more says nothing.
+    A trial whose number of workers is not the present one any more says nothing, and neither does one that could not
+    relieve the fullest worker.
     """
     trial = history.trial
     if trial is None or (trial.after == workers and now - trial.time < pause(policy, history)):
         return history, None
     done = replace(history, trial=None)
     if trial.after != workers or found.rate is None:
+        return done, None
+    if _fullest(channels, trial.after) == _fullest(channels, trial.before):
         return done, None
     expected = trial.rate * (trial.after - trial.before) / trial.before
     is_late = found.lag > policy.target_lag and found.pace < CATCHING_UP
@@ -48,6 +58,11 @@ def judged(policy: Policy, history: History, workers: int, found: Load, now: flo
     times = history.ineffective + 1
     block = min(LONGEST_BLOCK, FIRST_BLOCK * 2 ** (times - 1))
     return replace(done, ineffective=times, blocked_until=now + block), trial
+
+
+def _fullest(channels: int, workers: int) -> int:
+    """Channels of the worker with the most, where they are spread evenly."""
+    return math.ceil(channels / workers)
 
 
 def is_blocked(history: History, record: Record, now: float) -> bool:

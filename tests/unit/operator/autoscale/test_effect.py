@@ -20,19 +20,19 @@ USELESS = Load(lag=200.0, pace=0.9, busy=0.6, rate=1100.0, span=60.0)
 
 
 def test_without_a_trial_there_is_nothing_to_judge() -> None:
-    assert judged(POLICY, History(), 8, USELESS, 200.0) == (History(), None)
+    assert judged(POLICY, History(), 8, 16, USELESS, 200.0) == (History(), None)
 
 
 def test_it_is_not_judged_before_the_fleet_has_settled() -> None:
-    assert judged(POLICY, TRIED, 8, USELESS, 129.0) == (TRIED, None)
+    assert judged(POLICY, TRIED, 8, 16, USELESS, 129.0) == (TRIED, None)
 
 
 def test_a_verdict_against_it_needs_a_minute_of_figures() -> None:
-    assert judged(POLICY, TRIED, 8, replace(USELESS, span=30.0), 150.0) == (TRIED, None)
+    assert judged(POLICY, TRIED, 8, 16, replace(USELESS, span=30.0), 150.0) == (TRIED, None)
 
 
 def test_one_that_did_not_help_is_given_back() -> None:
-    history, useless = judged(POLICY, TRIED, 8, USELESS, 200.0)
+    history, useless = judged(POLICY, TRIED, 8, 16, USELESS, 200.0)
 
     assert useless == TRIAL
     assert history.trial is None
@@ -46,20 +46,28 @@ def test_one_that_did_not_help_is_given_back() -> None:
     ids=["in time", "catching up", "a fifth of the growth"],
 )
 def test_one_that_helped_is_kept(helped: Load) -> None:
-    history, useless = judged(POLICY, replace(TRIED, ineffective=3), 8, helped, 200.0)
+    history, useless = judged(POLICY, replace(TRIED, ineffective=3), 8, 16, helped, 200.0)
 
     assert useless is None
     assert (history.trial, history.ineffective) == (None, 0)
 
 
 def test_an_unknown_rate_judges_nobody() -> None:
-    history, useless = judged(POLICY, TRIED, 8, replace(USELESS, rate=None), 200.0)
+    history, useless = judged(POLICY, TRIED, 8, 16, replace(USELESS, rate=None), 200.0)
 
     assert (history.trial, useless) == (None, None)
 
 
+@pytest.mark.parametrize("channels", [8, 14, 15])
+def test_one_that_leaves_as_many_channels_to_the_fullest_worker_is_no_evidence(channels: int) -> None:
+    before, after = {8: (5, 6), 14: (5, 6), 15: (9, 12)}[channels]
+    tried = replace(TRIED, trial=Trial(100.0, before, after, 1000.0), ineffective=1)
+
+    assert judged(POLICY, tried, after, channels, USELESS, 200.0) == (replace(tried, trial=None), None)
+
+
 def test_a_number_that_somebody_else_has_changed_says_nothing() -> None:
-    history, useless = judged(POLICY, TRIED, 6, USELESS, 101.0)
+    history, useless = judged(POLICY, TRIED, 6, 16, USELESS, 101.0)
 
     assert (history.trial, useless) == (None, None)
 
@@ -67,7 +75,7 @@ def test_a_number_that_somebody_else_has_changed_says_nothing() -> None:
 def test_each_further_one_blocks_twice_as_long_up_to_four_hours() -> None:
     history, blocks = History(), []
     for _ in range(6):
-        history = judged(POLICY, replace(history, trial=TRIAL), 8, USELESS, 200.0)[0]
+        history = judged(POLICY, replace(history, trial=TRIAL), 8, 16, USELESS, 200.0)[0]
         blocks.append(history.blocked_until - 200.0)
 
     assert blocks == [1800.0, 3600.0, 7200.0, 14_400.0, 14_400.0, 14_400.0]
