@@ -28,7 +28,8 @@ most in one read) is reported, too.
 While Spark copies, a finished split is what moves. A task ends within the split deadline, well or not, so a copy that
 runs finishes one in this time. Where a pod that has to run does not start, or the application does not end after its
 last split, STARTING_SECONDS are enough to tell. A query that brings existing rows moves a channel of the tunnel with
-each batch, and has BATCH_SECONDS for it.
+each batch, and has BATCH_SECONDS for it. So has a driver for its first record: also one that finds nothing to do writes
+it within a minute.
 
 Example: a worker's read hangs behind a firewall that drops packets, its heartbeats still pass. After 15 s it no longer
 claims to be caught up; after 120 s the object is Degraded, NotProgressing, and names the channel and the pod.
@@ -40,6 +41,7 @@ from ots_tunnel.model import ChannelInfo, ChannelType, Stage
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import consumable, is_initialised, reported_channels
 from ots_tunnel_operator.assess.scaling.record import wanted_workers
+from ots_tunnel_operator.assess.spark.application_state import AppState
 from ots_tunnel_operator.assess.spark.query import Query
 from ots_tunnel_operator.assess.spark.query_state import QueryState
 from ots_tunnel_operator.assess.spark.snapshot import SPLIT_DEADLINE, Snapshot
@@ -126,7 +128,7 @@ def find_idle_copy(world: World, snapshot: Snapshot) -> Problem | None:
 def find_idle_query(world: World, query: Query) -> Problem | None:
     """A query by Spark that stands still; None where it moves, or another problem says why it does not.
 
-    Its pods do not start, or no channel of existing rows moves. Of changes its lag tells the same.
+    Its pods do not start, its driver records nothing, or no channel of existing rows moves. Of changes the lag tells.
     """
     app = query.application
     if world.resource.spec.suspend or app is None or query.state not in _QUERY_MOVES:
@@ -138,19 +140,23 @@ def find_idle_query(world: World, query: Query) -> Problem | None:
     if waiting and world.now - max(app.submitted or 0.0, app.created) >= STARTING_SECONDS:
         pod = min(waiting, key=lambda pod: (pod.is_executor, pod.name))
         return _idle_query(f"pod {pod.name} is {pod.phase} ({pod.message or 'no reason is shown'}): let it start")
-    if query.state is QueryState.FOLLOWING and _brings_no_row(world):
+    patience = BATCH_SECONDS + (world.resource.spec.spark_settings.trigger_interval_seconds or 0)
+    runs_since = max([pod.started for pod in alive if pod.started is not None], default=app.submitted or app.created)
+    if query.state is QueryState.STARTING and app.state is AppState.RUNNING and world.now - runs_since >= patience:
+        what = f"its driver runs, and has recorded no batch for {patience:.0f} s"
+        return _idle_query(f"{what}: see its log, and whether it reaches source, sink and API server")
+    if query.state is QueryState.FOLLOWING and _brings_no_row(world, patience):
         what = f"no batch of existing rows was committed for {BATCH_SECONDS:.0f} s"
         return _idle_query(f"{what}: see the logs of its driver and its executors")
     return None
 
 
-def _brings_no_row(world: World) -> bool:
+def _brings_no_row(world: World, patience: float) -> bool:
     """Whether existing rows wait in the tunnel, and nothing has moved on any of its channels for long."""
     if not isinstance(world.tunnel, Tunnel) or world.tunnel.description.tunnel.stage != Stage.BASE:
         return False
     channels = consumable(world.tunnel.description)
-    interval = world.resource.spec.spark_settings.trigger_interval_seconds or 0
-    return bool(channels) and all(_is_still(channel, world, BATCH_SECONDS + interval) for channel in channels)
+    return bool(channels) and all(_is_still(channel, world, patience) for channel in channels)
 
 
 def _idle_query(why: str) -> Problem:

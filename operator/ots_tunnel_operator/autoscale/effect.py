@@ -6,8 +6,8 @@ workers should have brought, and a lag that is still too large and does not fall
 help enough: where the one worker with two channels was the slow one, the rate of all hardly grows.
 
 Nothing is concluded from a scale-up after which the fullest worker has as many channels as before: its channels, and
-with them the lag, are as slow as they were. Of 8 channels the fullest of 4 workers has 2, and so it has with 5, 6 and 7:
-a sixth worker cannot show whether workers help, and eight can.
+with them the lag, are as slow as they were. Of 8 channels the fullest of 4 workers has 2, and so it has with 5, 6 and
+7: a sixth worker cannot show whether workers help, and eight can.
 """
 
 from __future__ import annotations

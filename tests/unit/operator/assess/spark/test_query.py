@@ -225,3 +225,18 @@ def test_pods_that_do_not_start_are_told() -> None:
     assert assessed(replace(found, children=young)).degradation is None
     runs = replace(executor, name="other", phase="Running")
     assert assessed(replace(found, query_pods=(DRIVER, executor, runs))).degradation is None
+
+
+@pytest.mark.parametrize(("seconds", "is_told"), [(604, False), (605, True)])
+def test_a_driver_that_runs_and_records_nothing_is_told(seconds: float, is_told: bool) -> None:
+    """The driver before it has written last, and a trigger begins every five seconds."""
+    resource = query_resource(spark={"triggerIntervalSeconds": 5})
+    children = query_app("RUNNING", of=resource, age=7200) | query_record(age=3000)
+    driver = replace(DRIVER, started=NOW - seconds)
+    found = assessed(query_world(children, of=resource, query_pods=(driver,)))
+
+    assert found.query.state is QueryState.STARTING
+    assert (found.degradation is not None) == is_told
+    if found.degradation is not None:
+        assert found.degradation.reason is Reason.NOT_PROGRESSING
+        assert "its driver runs, and has recorded no batch for 605 s" in found.degradation.message
