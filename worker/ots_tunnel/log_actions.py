@@ -105,6 +105,12 @@ class LogAction(enum.StrEnum):
         "The stream had no lease: where reading begins. A warning where `Latest` leaves changes out.",
         "tunnel_id",
     )
+    LEASE_WRITTEN_ANEW = (
+        "lease_written_anew",
+        "The lease of a shard that was read to its end was written anew, as a worker of the Java library does late; "
+        "SHARD_END is stored again.",
+        "channel_id",
+    )
     RETENTION_UNKNOWN = (
         "retention_unknown",
         "Tunnel or table cannot be described, so that a possible gap may not be noticed.",

@@ -125,7 +125,7 @@ class SimpleProcessorFactory:
     def __repr__(self) -> str:
         return f"SimpleProcessorFactory({getattr(self._process, '__qualname__', self._process)})"
 
-    def create(self, context: ChannelContext) -> ChannelProcessor:
+    async def create(self, context: ChannelContext) -> ChannelProcessor:
         """See `ProcessorFactory.create`."""
         return _Functions(self._process, self._shutdown, self._initialize)
 

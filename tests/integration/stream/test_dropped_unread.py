@@ -17,14 +17,14 @@ from ots_tunnel.sinks import Batch, Guard
 from ots_tunnel.stream.calls.client import StreamClient
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
-from ots_tunnel.stream.calls.start_mark import Start
+from ots_tunnel.stream.calls.start_mark import Start, set_start
 from ots_tunnel.stream.following.gaps import ShardGaps
 from ots_tunnel.stream.following.reader import ShardReader
 from ots_tunnel.stream.following.settings import FollowSettings
 from ots_tunnel.stream.holding import syncing
-from ots_tunnel.stream.holding.syncing import sync_shards
+from ots_tunnel.stream.holding.syncing import AtStart, sync_shards
 from ots_tunnel.stream.lease import change
-from ots_tunnel.stream.lease.lease import SHARD_END, TRIM_HORIZON, Lease, WorkerId
+from ots_tunnel.stream.lease.lease import SHARD_END, TRIM_HORIZON, Lease, Position, WorkerId
 from ots_tunnel.stream.lease.row import lease_key
 from ots_tunnel.stream.shards import ShardId, StreamShards
 from tests.support.emulator.emulator_scene import TABLE
@@ -332,6 +332,48 @@ async def test_a_shard_that_is_lost_behind_such_a_start_is_reported_as_well(scen
     assert worker.status.possible_gaps[shard] != told
 
 
+async def test_a_start_that_an_earlier_worker_has_named_before_what_the_stream_keeps(scene: FollowScene) -> None:
+    """It has ended before the first lease, with `Latest`; so has this one a start that would leave nothing out."""
+    table = LeaseTable(quick_caller(scene.emulator.handle), LEASES)
+    await scene.begin()
+    await create_lease_table(table)
+    await set_start(table, scene.stream_id, int(scene.clock.now() * 1e6))
+    scene.clock.advance(10)
+    await scene.put(KEYS, [1])
+    scene.clock.advance(HOURS * 3600)
+    await scene.put(KEYS, [2])
+    scene.worker("w", RecordingSink(), FollowSettings(start_us=int(scene.clock.now() * 1e6), starts_anew=True))
+
+    with pytest.raises(PossibleGap):
+        await asyncio.wait_for(scene.tasks["w"], 200)
+
+
+async def test_a_start_that_was_cut_off_behind_the_first_lease(scene: FollowScene) -> None:
+    """What the second shard had after it is dropped when the next worker comes."""
+    await scene.begin()
+    await scene.put(KEYS, [0])
+    scene.split()
+    scene.clock.advance(HOURS * 3600)
+    client, table = scene.stream_client(), LeaseTable(quick_caller(scene.emulator.handle), LEASES)
+    start = int(scene.clock.now() * 1e6)
+    scene.clock.advance(60)
+    await scene.put(["k00"], [1])
+    scene.clock.advance(20 * 3600)
+    await create_lease_table(table)
+    await set_start(table, scene.stream_id, start)
+    for shard in await client.shards(scene.stream_id):
+        if not (await client.read(await client.iterator(scene.stream_id, shard.shard_id))).records:
+            at = await client.iterator(scene.stream_id, shard.shard_id, timestamp_us=start)
+            await table.create(Lease(scene.stream_id, shard.shard_id, checkpoint=Position(at)))
+    assert len(await scene.leases()) == 1
+    scene.clock.advance(10 * 3600)
+    await scene.put(["k00"], [2])
+    scene.worker("w", RecordingSink(), FollowSettings(start_us=start))
+
+    with pytest.raises(PossibleGap):
+        await asyncio.wait_for(scene.tasks["w"], 200)
+
+
 async def test_the_first_of_two_starts_holds_though_it_is_over_when_the_second_is_written(scene: FollowScene) -> None:
     await scene.begin()
     table = LeaseTable(quick_caller(scene.emulator.handle), LEASES)
@@ -347,7 +389,9 @@ async def test_the_first_of_two_starts_holds_though_it_is_over_when_the_second_i
         described.set()
         await second_has_listed.wait()
 
-    first = asyncio.ensure_future(sync_shards(client, table, scene.stream_id, start_us=first_start, tell_start=waits))
+    first = asyncio.ensure_future(
+        sync_shards(client, table, scene.stream_id, start_us=first_start, at_start=AtStart(waits))
+    )
     await described.wait()
     scene.split()
     await scene.put(KEYS, [1])

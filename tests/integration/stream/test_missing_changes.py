@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 from ots_tunnel.errors import PossibleGap
 from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.stream.calls.lease_table import LeaseTable
+from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
 from ots_tunnel.stream.following.settings import FollowSettings
 from ots_tunnel.stream.holding.syncing import sync_shards
 from ots_tunnel.stream.lease import change
@@ -113,6 +116,33 @@ async def test_leases_of_the_new_stream_that_another_program_has_made_hide_nothi
         await lease_table(scene).create(Lease(scene.stream_id, shard.shard_id, owner=WorkerId("java")))
 
     await check_that_workers_stop(scene)
+
+
+async def test_a_former_stream_of_the_library_alone_that_is_still_described(scene: FollowScene) -> None:
+    """It has no mark, and the service still knows whose stream it was."""
+    await scene.begin()
+    await scene.put(KEYS, [0])
+    await create_lease_table(lease_table(scene))
+    for shard in await scene.stream_client().shards(scene.stream_id):
+        await lease_table(scene).create(Lease(scene.stream_id, shard.shard_id, owner=WorkerId("java")))
+    former: dict[bytes, HttpResponse] = {}
+
+    async def remembering(request: HttpRequest) -> HttpResponse:
+        answer = await scene.emulator.handle(request)
+        if request.path == "/DescribeStream" and answer.status == 200:
+            former[request.body] = answer
+        return former.get(request.body, answer) if request.path == "/DescribeStream" else answer
+
+    await scene.stream_client(remembering).table_of(scene.stream_id)
+    scene.clock.advance(60)
+    await scene.switch_stream(on=False)
+    await scene.switch_stream(on=True)
+    await scene.put(KEYS, [2])
+    scene.answers["w"] = remembering
+    scene.worker("w", RecordingSink())
+
+    with pytest.raises(PossibleGap):
+        await asyncio.wait_for(scene.tasks["w"], 200)
 
 
 async def test_the_stream_of_another_table_with_leases_in_the_same_table_is_no_former_one(scene: FollowScene) -> None:

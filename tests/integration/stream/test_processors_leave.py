@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
@@ -171,6 +172,45 @@ async def test_a_processor_without_a_method_stops_its_shard_alone(scene: FollowS
     assert set(worker.shards.values()) <= {State.FAILED, State.OPENING, State.READING}
     worker.shutdown()
     await scene.tasks["w"]
+
+
+async def test_a_processor_that_is_made_after_its_lease_is_lost_is_shut_down(scene: FollowScene) -> None:
+    """The fence closes first, and the lease is lost while the call that makes it has not returned."""
+    await scene.begin()
+    await scene.put(KEYS)
+    go, answers = asyncio.Event(), asyncio.Event()
+    made: list[int] = []
+    left: list[ShutdownReason] = []
+
+    async def leave(given: ShutdownInput) -> None:
+        left.append(given.shutdown_reason)
+
+    class Late:
+        async def create_processor(self) -> Processor:
+            if not made:
+                made.append(1)
+                while not go.is_set():
+                    with contextlib.suppress(asyncio.CancelledError):  # as a thread that nobody can cancel
+                        await go.wait()
+            return Processor(_nothing, leave)
+
+    async def cut(request: HttpRequest) -> HttpResponse:
+        if request.path == "/UpdateRow" and made and not answers.is_set():
+            return HttpResponse(503, {}, b"busy")
+        return await scene.emulator.handle(request)
+
+    scene.answers["w"] = cut
+    worker = scene.processors("w", Late())
+    await until(lambda: made)
+    await asyncio.sleep(16)  # the fence is closed, and the lease not over
+    [lease] = (await scene.leases()).values()
+    await LeaseTable(quick_caller(scene.emulator.handle), LEASES).apply(change.take(lease, WorkerId("other")))
+    answers.set()
+    await until(lambda: not worker.shards)
+    go.set()
+    await until(lambda: left)
+
+    assert left == [ShutdownReason.ZOMBIE]
 
 
 async def test_a_worker_that_a_bug_has_ended_says_so(scene: FollowScene) -> None:

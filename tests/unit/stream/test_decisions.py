@@ -295,19 +295,7 @@ class TestSync:
 
         plan = plan_sync("s", [read, unread, kept], [], [Shard(kept.shard_id)])
 
-        assert plan == SyncPlan((), (read, unread), (unread,), unread=(kept,))
-
-    def test_a_lease_that_is_gone_together_with_its_unread_shard_is_named(self) -> None:
-        """The vendor's library deletes the leases of dropped shards, read or not."""
-        first, second, third = leases(A, A, B)
-        seen = plan_sync("s", [first, second, third], [], [Shard(each.shard_id) for each in (first, second, third)])
-        assert seen.unread == (first, second, third)
-
-        later = plan_sync("s", [third], [], [Shard(second.shard_id), Shard(third.shard_id)], seen=seen.unread)
-
-        # the shard of the second is still there: its lease is made again, at its oldest record
-        assert later.vanished == (first,)
-        assert numbers(later.unread) == numbers([third, second])
+        assert plan == SyncPlan((), (read, unread), (unread,))
 
     def test_shards_behind_a_late_one_wait_for_its_lease(self) -> None:
         old = Lease("s", shard(1), checkpoint=SHARD_END, created_ms=0)

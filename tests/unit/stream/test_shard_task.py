@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from ots_tunnel.errors import TunnelError
 from ots_tunnel.fence import ChannelFence, Fence, InDoubt
 from ots_tunnel.stream.decide.consumer import Event, State
 from ots_tunnel.stream.following.shard_task import ShardTask
@@ -82,6 +83,12 @@ class Host:
     def pause(self, failures: int) -> float:
         self.pauses.append(failures)
         return 10.0
+
+    def is_read(self, held: HeldLease) -> bool:
+        return False
+
+    def failed(self, error: TunnelError) -> None:
+        raise AssertionError("no call is made here")
 
     async def give(self, held: HeldLease) -> None:
         self.events.append("give")

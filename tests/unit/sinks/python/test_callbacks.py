@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from ots_tunnel.sinks.python.callbacks import CallbackThread
+from ots_tunnel.sinks.python.callbacks import CallbackThread, keeping
 
 
 class Argument:
@@ -23,6 +23,20 @@ async def test_arguments_of_a_call_are_not_held_until_the_next_call() -> None:
     # The thread releases the arguments after it reports the end of the call; a second, empty call comes after that.
     assert await thread.idle(1)
     await _until_let_go(held)
+    thread.close()
+
+
+async def test_what_a_function_returns_is_kept_once_it_was_awaited() -> None:
+    """A coroutine function behind a decorator is a function that returns what can be awaited."""
+
+    async def make() -> str:
+        return "made"
+
+    thread = CallbackThread("test")
+    for function in (make, lambda: make(), lambda: "made"):
+        kept: list[str] = []
+        await thread.call(keeping(function, kept))
+        assert kept == ["made"]
     thread.close()
 
 

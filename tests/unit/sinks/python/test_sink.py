@@ -14,7 +14,7 @@ from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.processor import ChannelContext, Confirm, SimpleProcessorFactory
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch
-from ots_tunnel.sinks.python.sink import ManualProcessorSink
+from ots_tunnel.sinks.python.sink import ManualProcessorSink, ProcessorSink
 from tests.support.guards import OpenGuard
 from tests.support.waiting import until
 
@@ -37,6 +37,27 @@ def test_a_confirmation_after_the_worker_has_ended_does_nothing() -> None:
     asyncio.run(work())
 
     confirms[0]()
+
+
+async def test_a_factory_made_of_the_simple_one_makes_processors_in_its_own_way() -> None:
+    threads: list[int] = []
+
+    class Own(SimpleProcessorFactory):
+        async def create(self, context: ChannelContext) -> Any:
+            return await super().create(context)
+
+    class Connecting(SimpleProcessorFactory):
+        def create(self, context: ChannelContext) -> Any:
+            threads.append(threading.get_ident())
+            return super().create(context)
+
+    for kind in (Own, Connecting):
+        sink = ProcessorSink(kind(lambda context, records: None))
+        await sink.begin(CHANNEL, ChannelType.STREAM, Token(""))
+        await sink.end(CHANNEL, abandoned=True)
+
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 class Slow:
@@ -64,7 +85,7 @@ async def test_a_processor_that_is_made_too_late_is_shut_down() -> None:
     async def shutdown(context: ChannelContext) -> None:
         ended.set()
 
-    made = SimpleProcessorFactory(lambda *_: None, shutdown=shutdown).create(
+    made = await SimpleProcessorFactory(lambda *_: None, shutdown=shutdown).create(
         ChannelContext(CHANNEL, ChannelType.STREAM, Token(""), None)
     )
     factory = Slow(made)

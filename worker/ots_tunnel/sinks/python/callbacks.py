@@ -18,10 +18,24 @@ def keeping(function: Callable[..., Any], kept: list[Any]) -> Callable[..., Any]
     if asyncio.iscoroutinefunction(function):
 
         async def coroutine(*arguments: Any) -> None:
-            kept.append(await function(*arguments))
+            await _keep(function(*arguments), kept)
 
         return coroutine
-    return lambda *arguments: kept.append(function(*arguments))
+
+    def called(*arguments: Any) -> Awaitable[None] | None:
+        result = function(*arguments)
+        if inspect.isawaitable(result):
+            return _keep(result, kept)  # a coroutine function behind a decorator, for example
+        kept.append(result)
+        return None
+
+    return called
+
+
+async def _keep(result: Any, kept: list[Any]) -> None:
+    while inspect.isawaitable(result):
+        result = await result
+    kept.append(result)
 
 
 class CallbackThread:

@@ -92,8 +92,8 @@ class _ProcessorChannels(Channels):
 
     async def _made(self, context: ChannelContext, callbacks: CallbackThread) -> ChannelProcessor:
         """A new processor: what it takes to make one must keep no heartbeat from being sent."""
-        if isinstance(self._factory, SimpleProcessorFactory):
-            return self._factory.create(context)  # it only takes the functions together
+        if type(self._factory) is SimpleProcessorFactory:
+            return await self._factory.create(context)  # it only takes the functions together
         made: list[ChannelProcessor] = []
         try:
             await callbacks.call(keeping(self._factory.create, made), context)

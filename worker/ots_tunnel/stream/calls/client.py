@@ -119,13 +119,13 @@ class StreamClient:
                 return StreamShards(tuple(found.values()), answer.expiration_time * HOUR_SECONDS, now)
             message = pb.DescribeStreamRequest(stream_id=stream_id, inclusive_start_shard_id=answer.next_shard_id)
 
-    async def exists(self, stream_id: str) -> bool:
-        """Whether there is a stream of this id, of whichever table."""
+    async def table_of(self, stream_id: str) -> str | None:
+        """Name of the table whose stream has this id; None where there is no such stream."""
         try:
-            await self._call("DescribeStream", pb.DescribeStreamRequest(stream_id=stream_id, shard_limit=1))
+            answer = await self._call("DescribeStream", pb.DescribeStreamRequest(stream_id=stream_id, shard_limit=1))
         except ObjectNotExist:
-            return False
-        return True
+            return None
+        return str(answer.table_name)
 
     async def iterator(self, stream_id: str, shard_id: ShardId, *, timestamp_us: int | None = None) -> ShardIterator:
         """The position of a shard's oldest retained record, or of the first one at or after a time.

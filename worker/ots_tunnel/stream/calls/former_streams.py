@@ -6,7 +6,7 @@ stream may be missing. So it looks for leases of other streams:
 
     its mark names this table                        it was this table's, whether or not the service still describes it
     its mark names another table                     it was that of another table
-    it has no mark, and still exists                 it is that of another table, which has its leases here, too
+    it has no mark, and is described as another's    it is that of another table, which has its leases here, too
     otherwise                                        it was this table's, and was followed
 
 A worker that has looked leaves a *mark*, a row beside the leases with the name of the stream's table, and later ones do
@@ -84,18 +84,11 @@ async def former_streams(
     """
     start, end = (tuple((name, marker) for name in KEY_NAMES) for marker in (Marker.INF_MIN, Marker.INF_MAX))
     found, tables = _by_stream(await table.rows(start, end))
-    return tuple(
-        [
-            former
-            for former in found
-            if former.stream_id != stream_id
-            and (
-                tables[former.stream_id] == source
-                if former.stream_id in tables
-                else not await client.exists(former.stream_id)
-            )
-        ]
-    )
+    others = [former for former in found if former.stream_id != stream_id]
+    owners = [
+        tables[each.stream_id] if each.stream_id in tables else await client.table_of(each.stream_id) for each in others
+    ]
+    return tuple(former for former, owner in zip(others, owners, strict=True) if owner in (source, None))
 
 
 def _by_stream(rows: Iterable[DecodedRow]) -> tuple[list[FormerStream], dict[str, object]]:

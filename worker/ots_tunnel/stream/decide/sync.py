@@ -14,8 +14,9 @@ the shards were listed, and a shard that is missing among them is one that was d
 another worker makes for a new shard in between would be deleted.
 
 A deleted lease that is not at SHARD_END is a loss: the stream dropped records that no worker had read. The plan names
-these, for an alarm. Children of such a shard start. So is one that the last look has seen, and that is gone together
-with its shard: the vendor's library deletes the leases of dropped shards, read or not, and tells no one.
+these, for an alarm. Children of such a shard start. So is one that was seen unread, and that is gone together with its
+shard: the vendor's library deletes the leases of dropped shards, read or not, and tells no one
+(`holding.known_leases`).
 
 A shard that gets its lease too late is a loss as well: the stream may have dropped its first records, while no worker
 looked for new shards. That is where the shards were followed before what the stream still keeps, and none of the
@@ -48,18 +49,12 @@ class SyncPlan:
         delete: leases of dropped shards.
         lost: those of them that were not read to the end.
         late: those of `create` whose shards may have lost records before.
-        vanished: leases that another program has deleted, together with their shards, before they were read.
-        unread: leases that are not read to the end when the plan is carried out, for the next look.
-        time: of the look, by the service, Unix seconds; None is unknown.
     """
 
     create: tuple[tuple[Lease, HalfLease | None], ...] = ()
     delete: tuple[Lease, ...] = ()
     lost: tuple[Lease, ...] = ()
     late: tuple[Lease, ...] = ()
-    vanished: tuple[Lease, ...] = ()
-    unread: tuple[Lease, ...] = ()
-    time: float | None = None
 
     @property
     def without_loss(self) -> SyncPlan:
@@ -85,7 +80,6 @@ def plan_sync(
     half: Iterable[HalfLease],
     shards: Iterable[Shard],
     kept_since: float | None = None,
-    seen: Iterable[Lease] = (),
 ) -> SyncPlan:
     """What to do so that every shard has a lease, and no other one.
 
@@ -93,7 +87,6 @@ def plan_sync(
         leases, half: every row of the stream, listed before the shards.
         shards: all that the stream lists.
         kept_since: Unix seconds since which the stream has every record; None is unknown.
-        seen: `unread` of the last plan, without what was not carried out.
 
     Raises:
         CodecError: there are no shards, or one is its own ancestor.
@@ -112,15 +105,11 @@ def plan_sync(
     )
     delete = tuple(lease for key, lease in owned.items() if key not in listed)
     late = tuple(lease for lease, _ in create if lease.shard_id in listed and not lease.parents & listed.keys())
-    there = owned.keys() | halves.keys() | listed.keys()
-    left = (*(lease for key, lease in owned.items() if key in listed), *(lease for lease, _ in create))
     return SyncPlan(
         create,
         delete,
         tuple(lease for lease in delete if not lease.is_finished),
         late if _were_followed_before(kept_since, owned.values()) else (),
-        tuple(lease for lease in seen if lease.shard_id not in there),
-        tuple(lease for lease in left if not lease.is_finished),
     )
 
 

@@ -123,6 +123,10 @@ class FollowedShards:
         """See `shard_task.Host`."""
         return self._settings.retry.delay(failures, random.random())
 
+    def is_read(self, held: HeldLease) -> bool:
+        """See `shard_task.Host`."""
+        return self._keeper is not None and self._keeper.known.is_read(held.shard_id)
+
     async def give(self, held: HeldLease) -> None:
         """See `shard_task.Host`."""
         assert self._keeper is not None, "it holds the lease"

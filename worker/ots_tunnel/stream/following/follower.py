@@ -133,7 +133,7 @@ class StreamFollower:
             async with asyncio.TaskGroup() as tasks:
                 shards.begin(keeper, tasks)
                 rounds = [
-                    tasks.create_task(sync.run(stream), name="shard sync"),
+                    tasks.create_task(sync.run(stream, keeper.known), name="shard sync"),
                     tasks.create_task(shards.look_at_parents(), name="parents"),
                 ]
                 await keeper.run()

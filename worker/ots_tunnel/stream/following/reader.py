@@ -98,7 +98,7 @@ class ShardReader:
 
     async def _judge_first(self, page: ShardPage) -> None:
         """Report what was dropped before the first page; a stream may keep more than it has to."""
-        gap = await dropped_unread(self._client, self._lease, self._wall)
+        gap = await dropped_unread(self._client, self._lease, self._answered(page))
         self._is_judged = True  # not before: where the call fails, the page is read and judged again
         first, _ = _commit_times(page)
         if gap is not None and (first is None or first > gap.start):

@@ -19,14 +19,20 @@ thief meanwhile: STOLEN cancels the timer, and the lease is given away.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
+from ots_tunnel.errors import TunnelError
 from ots_tunnel.fence import ChannelFence
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.stream.decide.consumer import Effect, Event, State, step
 from ots_tunnel.stream.following.work import ShardWork
 from ots_tunnel.stream.holding.held_lease import HeldLease
+from ots_tunnel.stream.lease.lease import SHARD_END
 from ots_tunnel.stream.shards import ShardId
+
+logger = logging.getLogger(__name__)
 
 
 class Host(Protocol):
@@ -46,6 +52,14 @@ class Host(Protocol):
 
     def pause(self, failures: int) -> float:
         """Seconds until the work begins again after so many failures in a row."""
+        ...
+
+    def is_read(self, held: HeldLease) -> bool:
+        """Whether the shard was read to its end, whatever its lease says."""
+        ...
+
+    def failed(self, error: TunnelError) -> None:
+        """A call failed, and is made again."""
         ...
 
     async def give(self, held: HeldLease) -> None:
@@ -140,6 +154,9 @@ class ShardTask:
     async def _run(self, work: ShardWork, earlier: asyncio.Task[None] | None) -> None:
         if earlier is not None:
             await asyncio.wait((earlier,))
+        if not self.held.lease.is_finished and self._host.is_read(self.held):
+            await self._end_again()
+            return
         if self.held.lease.is_finished:
             self.feed(Event.OPENED_AT_END)
             return
@@ -147,6 +164,18 @@ class ShardTask:
         if work.has_moved:
             self._failures = 0
         self.feed(event)
+
+    async def _end_again(self) -> None:
+        """Store SHARD_END in a lease that was written anew after it: reading once more would bring old values back."""
+        try:
+            await self.held.store(SHARD_END)
+        except TunnelError as error:
+            self._host.failed(error)
+            self.feed(Event.FAILED)
+            return
+        fields = {"action": LogAction.LEASE_WRITTEN_ANEW, "channel_id": self.shard_id}
+        logger.warning("another worker has written the lease of a shard anew that was read to its end", extra=fields)
+        self.feed(Event.OPENED_AT_END)
 
     async def _give(self) -> None:
         await self._host.give(self.held)

@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from ots_tunnel.errors import (
@@ -32,13 +33,13 @@ from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
 from ots_tunnel.stream.calls.older_records import keeps_older
 from ots_tunnel.stream.calls.passing import may_pass
-from ots_tunnel.stream.decide.sync import SyncPlan
 from ots_tunnel.stream.following.owner import Owner
 from ots_tunnel.stream.following.settings import FollowSettings
-from ots_tunnel.stream.holding.syncing import sync_shards
+from ots_tunnel.stream.holding.known_leases import KnownLeases
+from ots_tunnel.stream.holding.syncing import AtStart, sync_shards
 from ots_tunnel.stream.holding.waiting import until_set
 from ots_tunnel.stream.lease.lease import Lease
-from ots_tunnel.stream.shards import ShardId, StreamInfo
+from ots_tunnel.stream.shards import ShardId, StreamInfo, StreamShards
 
 logger = logging.getLogger(__name__)
 
@@ -75,10 +76,8 @@ class StreamSync:
         self._marked_ms: int | None = None
         #: Shards of which records may be missing, and that were told.
         self._told: set[ShardId] = set()
-        #: Whether what the first start leaves out is known, and told.
-        self._is_start_judged = False
-        #: What the last sync has done.
-        self._last: SyncPlan | None = None
+        #: Shards of which a start leaves out what is dropped, and that were told.
+        self._told_starts: set[tuple[ShardId, int]] = set()
 
     def __repr__(self) -> str:
         return f"StreamSync({self._source}, {self._table.name})"
@@ -97,12 +96,9 @@ class StreamSync:
             try:
                 stream = await self._client.stream_of(self._source)
                 await create_lease_table(self._table, ready_seconds=self._settings.ready_seconds)
-                listing = await self._table.list(stream.stream_id)
-                unreadable = listing.unreadable
+                unreadable = (await self._table.list(stream.stream_id)).unreadable
                 if not unreadable:
                     await self._look_for_former(stream)
-                    if listing.is_empty:
-                        await self._judge_start(stream)
                     await self._sync(stream)
                     return stream
             except TunnelError as error:
@@ -113,7 +109,7 @@ class StreamSync:
                 raise WrongLeaseTable(f"table of leases {self._table.name!r}: {unreadable[0]}")
             await asyncio.sleep(self._settings.retry.delay(0, random.random()))
 
-    async def run(self, stream: StreamInfo) -> None:
+    async def run(self, stream: StreamInfo, known: KnownLeases) -> None:
         """Sync in rounds, without end."""
         while True:
             await until_set(self.soon, self._settings.sync_interval)
@@ -121,8 +117,8 @@ class StreamSync:
             try:
                 await self._check_table(stream)
                 # a stream that is off may still be described, with its shards, and nothing comes of it
-                await self._check_stream(stream)
-                await self._sync(stream)
+                await self._try(self._check_stream(stream))
+                await self._sync(stream, known)
             except LeaseTableNotFound as error:
                 self._end(error)
             except ObjectNotExist as error:
@@ -162,36 +158,34 @@ class StreamSync:
                 "another one was created",
             )
 
-    async def _sync(self, stream: StreamInfo) -> None:
-        self._last = await sync_shards(
+    async def _sync(self, stream: StreamInfo, known: KnownLeases | None = None) -> None:
+        await sync_shards(
             self._client,
             self._table,
             stream.stream_id,
             start_us=self._settings.start_us,
-            last=self._last,
+            known=known,
             keep_unread=self._settings.stops_at_gaps,
             tell_missing=lambda lease: self._tell_missing(stream, lease),
-            tell_start=lambda start_us: self._tell_start(stream, start_us),
+            at_start=AtStart(partial(self._tell_start, stream), partial(self._judge_start, stream)),
         )
 
-    async def _judge_start(self, stream: StreamInfo) -> None:
-        """Report what was wanted and is dropped already, where the first start lies before what the stream keeps.
+    def _judge_start(self, stream: StreamInfo, start_us: int, found: StreamShards, created: Iterable[Lease]) -> None:
+        """Report what is wanted and dropped already, where a start lies before what the stream keeps, once.
 
         Raises:
-            PossibleGap: gaps are errors. TunnelError: a call failed.
+            PossibleGap: gaps are errors.
         """
-        if self._settings.start_us is None or self._is_start_judged:
-            return
-        found = await self._client.describe(stream.stream_id)
-        self._is_start_judged = True
-        start = max(self._settings.start_us, stream.created_us) / 1e6
+        start = max(start_us, stream.created_us) / 1e6
         kept_since = start if found.service_time is None else found.service_time - found.retention
         if start >= kept_since:
             return
         listed = {shard.shard_id for shard in found.shards}
-        for shard in found.shards:
-            if not shard.parents & listed:
-                self._owner.gaps.found(shard.shard_id, Gap(start, kept_since))
+        for lease in created:
+            if lease.parents & listed or (lease.shard_id, start_us) in self._told_starts:
+                continue
+            self._told_starts.add((lease.shard_id, start_us))
+            self._owner.gaps.found(lease.shard_id, Gap(start, kept_since))
 
     async def _tell_start(self, stream: StreamInfo, start_us: int) -> None:
         """A warning where changes are left out that a table of leases, which was deleted, may not have delivered.

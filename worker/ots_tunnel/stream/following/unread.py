@@ -12,9 +12,6 @@ to Wednesday may be missing.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.stream.calls.client import StreamClient
 from ots_tunnel.stream.lease.lease import Lease
@@ -23,17 +20,17 @@ from ots_tunnel.stream.lease.lease import Lease
 SHORTEST_RETENTION = 3600.0
 
 
-async def dropped_unread(client: StreamClient, lease: Lease, wall: Callable[[], float] = time.time) -> Gap | None:
+async def dropped_unread(client: StreamClient, lease: Lease, answered: float) -> Gap | None:
     """The changes that may be missing before the first page of a lease at TRIM_HORIZON; None where none are.
 
     Args:
         lease: as it was read.
-        wall: Unix seconds, by which the stream is asked for only where the lease is old enough.
+        answered: time of the page, Unix seconds: the stream is asked for only where the lease is old enough.
 
     Raises:
         ObjectNotExist: the stream does not exist. TunnelError: a call failed.
     """
-    if lease.created_ms is None or wall() - lease.created_ms / 1000 < SHORTEST_RETENTION:
+    if lease.created_ms is None or answered - lease.created_ms / 1000 < SHORTEST_RETENTION:
         return None
     found = await client.describe(lease.stream_id)
     if found.service_time is None or lease.parents & {shard.shard_id for shard in found.shards}:

@@ -39,6 +39,7 @@ from ots_tunnel.fence import boottime
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.holding.held_lease import HeldLease
 from ots_tunnel.stream.holding.holding import Holding
+from ots_tunnel.stream.holding.known_leases import KnownLeases
 from ots_tunnel.stream.holding.look_round import LookRounds
 from ots_tunnel.stream.holding.settings import LeaseSettings
 from ots_tunnel.stream.holding.take_round import TakeRounds
@@ -93,6 +94,11 @@ class LeaseKeeper:
     def leases(self) -> Mapping[ShardId, Lease]:
         """Every lease of the stream as last listed."""
         return self._holding.leases
+
+    @property
+    def known(self) -> KnownLeases:
+        """What is remembered of earlier lists."""
+        return self._holding.seen.known
 
     @property
     def answered(self) -> float:

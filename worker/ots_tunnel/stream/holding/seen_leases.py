@@ -8,6 +8,7 @@ from ots_tunnel.errors import ConfigError, TunnelError
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.decide.sightings import Sightings, observe
 from ots_tunnel.stream.holding.held_lease import HeldLease
+from ots_tunnel.stream.holding.known_leases import KnownLeases
 from ots_tunnel.stream.lease.lease import NO_WORKER, Lease, WorkerId
 from ots_tunnel.stream.shards import ShardId
 
@@ -31,6 +32,8 @@ class SeenLeases:
         report: Callable[[TunnelError], None],
     ) -> None:
         self.sightings: Sightings = {}
+        #: What is remembered of leases that look otherwise now, or are gone.
+        self.known = KnownLeases(clock)
         #: When the last answered list was asked for, by `clock`.
         self.answered = float("-inf")
         self._table = table
@@ -65,6 +68,7 @@ class SeenLeases:
         asked_at = self._clock()
         listing = await self._table.list(self._stream_id)
         self.sightings = observe(self.sightings, listing.leases, self._clock())
+        self.known.look(listing.leases)
         self.answered = max(self.answered, asked_at)
         for shard in held.keys() & self.sightings.keys() - self._owned_ms.keys():
             lease = self.sightings[shard].lease

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ots_tunnel.stream.calls.client import StreamClient
 from ots_tunnel.stream.calls.lease_table import LeaseTable, Listing
 from ots_tunnel.stream.calls.start_mark import end_start, forget_start, set_start, unfinished_start
 from ots_tunnel.stream.decide.sync import SyncPlan, plan_sync
+from ots_tunnel.stream.holding.known_leases import KnownLeases
 from ots_tunnel.stream.lease.lease import Lease, Position
 from ots_tunnel.stream.shards import ShardId, StreamShards
-
-#: Seconds after which a look tells nothing of leases that are gone: several rounds, and less than any retention.
-REMEMBERED_SECONDS = 600.0
 
 
 async def _untold(start_us: int) -> None:
     pass
+
+
+def _unjudged(start_us: int, found: StreamShards, created: Iterable[Lease]) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class AtStart:
+    """Who has to know of the start of reading.
+
+    Args:
+        tell: called with the start that counts before it is used; another worker may have named it. Where a call fails
+            before the first lease exists, it is called again.
+        judge: called with a start before it is written, and before leases are created at it, with what the stream keeps
+            and these leases; it may raise. An earlier worker may have named another start long ago.
+    """
+
+    tell: Callable[[int], Awaitable[None]] = _untold
+    judge: Callable[[int, StreamShards, Iterable[Lease]], None] = _unjudged
 
 
 async def sync_shards(
@@ -26,59 +43,68 @@ async def sync_shards(
     stream_id: str,
     *,
     start_us: int | None = None,
-    last: SyncPlan | None = None,
+    known: KnownLeases | None = None,
     keep_unread: bool = False,
     tell_missing: Callable[[Lease], None] = lambda lease: None,
-    tell_start: Callable[[int], Awaitable[None]] = _untold,
+    at_start: AtStart | None = None,
 ) -> SyncPlan:
     """Create and delete leases as the stream lists its shards; returns what was done.
 
-    `lost`, `late` and `vanished` name the shards of which records may be missing, which is worth an alarm
-    (`decide.sync`). A lease that its owner has just renewed is left for the next sync.
+    `lost` and `late` name the shards of which records may be missing, which is worth an alarm (`decide.sync`). A lease
+    that its owner has just renewed is left for the next sync.
 
     Args:
         start_us: Unix microseconds at which reading begins, if the stream has no lease yet. It becomes the checkpoint
             of every lease of then, so it holds for all workers and for good (`calls.start_mark`). Shards that come
             later follow their parents, and are read from their first record.
-        last: what the last sync of this worker has returned.
+        known: what this worker remembers of leases that it has listed before.
         keep_unread: leave the leases in `lost` where they are, and create none for those in `late`: children wait, and
             each sync finds them again.
-        tell_missing: called for each of them before anything is changed: a call that fails afterwards must not hide it.
-            It may be called again for one that stays.
-        tell_start: called with the start that counts before it is used; another worker may have named it. Where a call
-            fails before the first lease exists, it is called again.
+        tell_missing: called for each of them, and for each lease that is gone unread together with its shard, before
+            anything is changed: a call that fails afterwards must not hide it. It may be called again for one that
+            stays.
+        at_start: who has to know of a start.
 
     Raises:
         ObjectNotExist: stream or table do not exist.
         CodecError: the stream lists no shard, or the answer with the leases cannot be read.
         TunnelError: a call failed; the next sync does the rest.
     """
+    at_start = at_start or AtStart()
     listing = await table.list(stream_id)  # before the shards: see `decide.sync`
     found = await client.describe(stream_id)
-    seen = _seen(last, found)
-    plan = plan_sync(stream_id, listing.leases, listing.half, found.shards, _kept_since(found, listing), seen)
-    for lease in (*plan.lost, *plan.late, *plan.vanished):
+    plan = plan_sync(stream_id, listing.leases, listing.half, found.shards, _kept_since(found, listing))
+    vanished = () if known is None else _vanished(known, listing, found)
+    for lease in (*plan.lost, *plan.late, *vanished):
         tell_missing(lease)
     done = plan.without_loss if keep_unread else plan
-    is_first = listing.is_empty
+    is_first, created = listing.is_empty, [lease for lease, _ in done.create]
     if is_first and start_us is not None:
+        at_start.judge(start_us, found, created)  # before it is written: it may be another one next time
         start = await _first_start(table, stream_id, start_us)
         is_first = start is not None
         if start is not None:
             start_us = start
-            await tell_start(start_us)
+            await at_start.tell(start_us)
     parents = frozenset() if is_first else frozenset(shard.shard_id for shard in found.shards)
-    await _create(client, table, stream_id, done, start_us if is_first else None, parents)
+    if done.create:
+        at = start_us if is_first and start_us is not None else await unfinished_start(table, stream_id)
+        if at is not None:
+            at_start.judge(at, found, created)
+        await _create(client, table, stream_id, done, at, parents)
     deleted = tuple([lease for lease in done.delete if await table.delete(lease)])
     lost = plan.lost if keep_unread else tuple(lease for lease in deleted if not lease.is_finished)
-    return replace(done, delete=deleted, lost=lost, time=found.service_time)
+    return replace(done, delete=deleted, lost=lost)
 
 
-def _seen(last: SyncPlan | None, found: StreamShards) -> Iterable[Lease]:
-    """The leases that the last sync has left unread, unless it is so long ago that others may have read them since."""
-    if last is None or last.time is None or found.service_time is None:
-        return ()
-    return last.unread if found.service_time - last.time < REMEMBERED_SECONDS else ()
+def _vanished(known: KnownLeases, listing: Listing, found: StreamShards) -> tuple[Lease, ...]:
+    """The leases that another program has deleted, together with their shards, before they were read."""
+    known.look(listing.leases)
+    rows = {lease.shard_id for lease in listing.leases} | {half.shard_id for half in listing.half}
+    there = rows | {shard.shard_id for shard in found.shards}
+    gone = known.vanished(there)
+    known.forget(gone)
+    return gone
 
 
 def _kept_since(found: StreamShards, listing: Listing) -> float | None:
@@ -108,15 +134,11 @@ async def _create(
     """Create the leases of a plan.
 
     Args:
-        start_us: where reading begins if these are the first ones.
+        start_us: where reading begins while the first ones are created.
         parents: shards that the stream keeps, and with them the first record of their children. A child that has come
             while the stream was followed gets the position of that record: a lease that no worker uses before the
             record is dropped then tells so, where TRIM_HORIZON would go on behind it.
     """
-    if not plan.create:
-        return
-    if start_us is None:
-        start_us = await unfinished_start(table, stream_id)
     for lease, half in plan.create:
         has_position = half is None and (start_us is not None or bool(lease.parents & parents))
         await table.create(await _positioned(client, lease, start_us) if has_position else lease, half)

@@ -129,9 +129,11 @@ class ProcessorWork:
         try:
             await self._calls.make("create_processor", keeping(self._parts.factory.create_processor, made))
         except BaseException as error:
-            await self._calls.idle()
-            if made:
-                await self._leave(made[0], checkpointer, error)
+            try:
+                await self._calls.idle()
+            finally:  # also where the loss of the lease cancels the wait
+                if made:
+                    await self._leave(made[0], checkpointer, error)
             raise
         return made[0]
 
@@ -165,7 +167,14 @@ class ProcessorWork:
         self, processor: RecordProcessor, checkpointer: RecordProcessorCheckpointer, error: BaseException
     ) -> None:
         """Shut a processor down whose work has ended too early; what it raises then is logged only."""
-        await self._calls.idle()
+        try:
+            await self._calls.idle()
+        finally:  # as in `_made`: the fence may close first, and the lease be lost while a call under way returns
+            await self._shut_down(processor, checkpointer, error)
+
+    async def _shut_down(
+        self, processor: RecordProcessor, checkpointer: RecordProcessorCheckpointer, error: BaseException
+    ) -> None:
         if self._told:
             checkpointer.close()
             return

@@ -1,0 +1,76 @@
+"""What a worker remembers of the leases that it has listed: which were unread, and which shards are read to the end.
+
+Theory of operation. A list shows what is there. Two things show only beside an earlier list:
+
+    a lease that was unread and is gone       the vendor's library deletes the leases of dropped shards, read or not;
+                                              the changes of one that was not read may be missing
+    a lease that was finished and is unread   the library writes the lease of a new shard in any case, and such a write
+                                              may be late: the shard was read, and reading it again would bring old
+                                              values over those that its children have brought since. Its counter
+                                              begins again; whoever sets a checkpoint back on purpose leaves it
+
+Lists come every few seconds, by the rounds of the keeper and by each sync. What was seen longer ago than
+REMEMBERED_SECONDS tells nothing of leases that are gone: others may have read them since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Set
+
+from ots_tunnel.stream.lease.lease import Lease
+from ots_tunnel.stream.shards import ShardId
+
+#: Seconds: many rounds of a keeper, and less than any retention.
+REMEMBERED_SECONDS = 600.0
+
+
+class KnownLeases:
+    """The memory of one worker.
+
+    Args:
+        clock: monotonic seconds that count suspended time.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        #: Leases as they were when they were last seen, if unread, and when.
+        self._unread: dict[ShardId, tuple[Lease, float]] = {}
+        #: Shards that are read to the end, with their leases' counters of then, and when they were last listed.
+        self._read: dict[ShardId, tuple[int, float]] = {}
+
+    def __repr__(self) -> str:
+        return f"KnownLeases({len(self._unread)} unread, {len(self._read)} read)"
+
+    def look(self, leases: Iterable[Lease]) -> None:
+        """Remember what a list shows."""
+        now = self._clock()
+        for lease in leases:
+            shard = lease.shard_id
+            if lease.is_finished:
+                self._read[shard] = lease.counter, now
+                self._unread.pop(shard, None)
+            elif shard in self._read and lease.counter < self._read[shard][0]:
+                self._read[shard] = self._read[shard][0], now
+            else:
+                self._read.pop(shard, None)
+                self._unread[shard] = lease, now
+        since = now - REMEMBERED_SECONDS
+        self._unread = {shard: seen for shard, seen in self._unread.items() if seen[1] >= since}
+        self._read = {shard: seen for shard, seen in self._read.items() if seen[1] >= since}
+
+    def is_read(self, shard_id: ShardId) -> bool:
+        """Whether the shard was read to its end, whatever its lease says now."""
+        return shard_id in self._read
+
+    def vanished(self, there: Set[ShardId]) -> tuple[Lease, ...]:
+        """The leases that were unread when they were last seen, and that are gone.
+
+        Args:
+            there: shards that have a lease, or that the stream lists.
+        """
+        return tuple(lease for shard, (lease, _) in self._unread.items() if shard not in there)
+
+    def forget(self, leases: Iterable[Lease]) -> None:
+        """These are told, and are not told again."""
+        for lease in leases:
+            self._unread.pop(lease.shard_id, None)
