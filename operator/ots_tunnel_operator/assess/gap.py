@@ -36,10 +36,12 @@ class Gap:
 def beyond(gap: Gap, accepted: Iterable[Gap]) -> Gap:
     """A gap without the changes that were accepted; an accepted one that includes all of it in its place.
 
-    Where a worker stops, what only an operator had found excuses it not: the operator's end is rounded up.
+    Where a worker stops, what only an operator had found excuses it not: the operator's end is rounded up. One that has
+    ended before the accepted one begins is another gap.
     """
     for known in sorted((known for known in accepted if known.channel == gap.channel), key=lambda known: known.start):
-        if int(gap.start) > int(known.start) or (gap.by_worker and not known.by_worker):
+        is_apart = int(gap.start) > int(known.start) or int(gap.end) <= int(known.start)
+        if is_apart or (gap.by_worker and not known.by_worker):
             continue
         if int(gap.end) <= int(known.end):
             return known

@@ -83,6 +83,8 @@ def find_gaps(world: World, mark: ReadMark | None) -> tuple[Gap, ...]:
         before = known or recorded.get(gap.key)
         if known is not None and known.is_final and not gap.by_worker:
             continue  # no look refutes it
+        if before is not None and gap.by_worker and not (before.by_worker or gap.accepted or accepts):
+            before = None  # it begins where the operator's does, and that one says nothing of its end
         is_accepted = gap.accepted or (before is not None and before.accepted)
         found[gap.key] = replace(gap, end=_widest_end(gap, before), accepted=is_accepted)
     for gap in recorded.values():

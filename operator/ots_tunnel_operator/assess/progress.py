@@ -38,11 +38,12 @@ claims to be caught up; after 120 s the object is Degraded, NotProgressing, and 
 from __future__ import annotations
 
 from ots_tunnel.model import ChannelInfo, ChannelType, Stage
+from ots_tunnel.query.record import ALIVE_SECONDS
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import consumable, is_initialised, reported_channels
 from ots_tunnel_operator.assess.scaling.record import wanted_workers
 from ots_tunnel_operator.assess.spark.application_state import AppState
-from ots_tunnel_operator.assess.spark.query import Query
+from ots_tunnel_operator.assess.spark.query import Query, drivers_of
 from ots_tunnel_operator.assess.spark.query_state import QueryState
 from ots_tunnel_operator.assess.spark.snapshot import SPLIT_DEADLINE, Snapshot
 from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
@@ -62,7 +63,9 @@ _MOVING = frozenset({SnapshotState.STARTING, SnapshotState.COPYING, SnapshotStat
 #: Seconds within which a query commits a batch of existing rows: of 64 MiB at most, each once in a trigger's interval.
 BATCH_SECONDS = 600.0
 #: States of a query in which its pods have to run.
-_QUERY_MOVES = frozenset({QueryState.STARTING, QueryState.FOLLOWING, QueryState.SILENT})
+_QUERY_MOVES = frozenset({QueryState.STARTING, QueryState.FOLLOWING, QueryState.SILENT, QueryState.INTERRUPTED})
+#: States of an application that has, or is about to have, a driver.
+_HAS_DRIVER = frozenset({AppState.SUBMITTED, AppState.RUNNING})
 #: Phase of a pod that has started.
 RUNNING = "Running"
 #: Seconds for which a ready worker may not answer.
@@ -128,7 +131,8 @@ def find_idle_copy(world: World, snapshot: Snapshot) -> Problem | None:
 def find_idle_query(world: World, query: Query) -> Problem | None:
     """A query by Spark that stands still; None where it moves, or another problem says why it does not.
 
-    Its pods do not start, its driver records nothing, or no channel of existing rows moves. Of changes the lag tells.
+    It has no driver, its pods do not start, its driver records nothing, or no channel of existing rows moves. The lag
+    tells of changes. A mirror is not judged while its executors bring the existing rows: that is one commit.
     """
     app = query.application
     if world.resource.spec.suspend or app is None or query.state not in _QUERY_MOVES:
@@ -141,8 +145,15 @@ def find_idle_query(world: World, query: Query) -> Problem | None:
         pod = min(waiting, key=lambda pod: (pod.is_executor, pod.name))
         return _idle_query(f"pod {pod.name} is {pod.phase} ({pod.message or 'no reason is shown'}): let it start")
     patience = BATCH_SECONDS + (world.resource.spec.spark_settings.trigger_interval_seconds or 0)
-    runs_since = max([pod.started for pod in alive if pod.started is not None], default=app.submitted or app.created)
-    if query.state is QueryState.STARTING and app.state is AppState.RUNNING and world.now - runs_since >= patience:
+    drivers = drivers_of(world)
+    if not drivers and app.state in _HAS_DRIVER:
+        # a driver that has ended has recorded within ALIVE_SECONDS before
+        since = max((query.recorded or 0.0) + ALIVE_SECONDS, app.submitted or 0.0, app.created)
+        what = f"the SparkApplication is {app.state}, and has no driver: see the Spark operator, events, and quotas"
+        return _idle_query(what) if world.now - since >= STARTING_SECONDS else None
+    copies = runs and query.progress is None and world.resource.spec.is_mirror
+    since = max([pod.started for pod in drivers if pod.started is not None], default=app.submitted or app.created)
+    if query.state is QueryState.STARTING and drivers and not copies and world.now - since >= patience:
         what = f"its driver runs, and has recorded no batch for {patience:.0f} s"
         return _idle_query(f"{what}: see its log, and whether it reaches source, sink and API server")
     if query.state is QueryState.FOLLOWING and _brings_no_row(world, patience):

@@ -118,21 +118,21 @@ def _state(world: World, app: Application | None, record: QueryRecord | None, mi
     if app.state is AppState.PENDING_RERUN and app.message:
         # of an attempt that has failed: exit code 2 leaves no record
         state = QueryState.RETRYING
-    if state is QueryState.FAILED or record is None or record.updated is None:
+    if state is QueryState.FAILED:
         return state
-    if record.progress.error:
+    if record is not None and record.progress.error:
         return state if app.state in _STOPPED else QueryState.RETRYING
     if app.state is not AppState.RUNNING:
         return state
-    drivers = _drivers(world)
+    drivers = drivers_of(world)
     if not drivers:
         return QueryState.INTERRUPTED
-    if not _is_since(drivers, app, record.updated):
+    if record is None or record.updated is None or not _is_since(drivers, app, record.updated):
         return state
     return QueryState.SILENT if world.now - record.updated > SILENT_SECONDS else QueryState.FOLLOWING
 
 
-def _drivers(world: World) -> tuple[SparkPod, ...]:
+def drivers_of(world: World) -> tuple[SparkPod, ...]:
     """The pods of a driver that has not ended."""
     return tuple(pod for pod in world.query_pods if pod.is_alive and not pod.terminated and not pod.is_executor)
 

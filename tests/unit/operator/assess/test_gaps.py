@@ -9,7 +9,7 @@ import pytest
 
 from ots_tunnel.errors import PossibleGap
 from ots_tunnel.model import ChannelStatus, Stage, StreamConfig, TunnelType
-from ots_tunnel_operator.assess.gap import Gap
+from ots_tunnel_operator.assess.gap import Gap, beyond, gap_documents
 from ots_tunnel_operator.assess.gaps import find_gaps
 from ots_tunnel_operator.assess.read_mark import read_mark
 from ots_tunnel_operator.observe.pods import worker_pod
@@ -447,6 +447,38 @@ def test_what_a_shard_loses_behind_an_accepted_gap_is_another_one() -> None:
     assert problem.stops_workers
     # the pod that has ended with the accepted one is still there
     assert found(behind(accepted, stream_pod(ready=False, gaps=(FIRST,)))) == [("s1", True, True)]
+
+
+def test_an_accepted_gap_of_the_operator_s_with_the_same_start_excuses_no_worker_that_stops() -> None:
+    """Of a tunnel both begin where the channel was consumed."""
+    (before,) = gaps_of(left(**CONTINUE))
+    of = left(status=recorded(possibleGaps=gap_documents([before])), pods=(ended(),))
+
+    assert (before.start, before.accepted) == (FOUND.start, True)
+    assert gaps_of(of) == (Gap("c1", FOUND.start, FOUND.end, by_worker=True),)
+    problem = planned(of).problem
+    assert problem is not None
+    assert problem.stops
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        (10, 20, None),  # the accepted one
+        (12, 18, (12, 18)),  # nobody knows why it was found, so it is told
+        (5, 20, None),  # of a worker that knows nothing of the past
+        (12, 30, (12, 30)),
+        (5, 30, (20, 30)),
+        (20, 30, (20, 30)),
+        (2, 10, (2, 10)),  # another one before
+    ],
+)
+def test_of_a_gap_what_was_accepted_is_left_out(start: float, end: float, expected: tuple[float, float] | None) -> None:
+    accepted = Gap("c1", 10, 20, by_worker=True, accepted=True)
+
+    rest = beyond(Gap("c1", start, end, by_worker=True), [accepted])
+
+    assert (None if rest is accepted else (rest.start, rest.end)) == expected
 
 
 def test_what_the_operator_had_found_excuses_no_worker_that_stops() -> None:

@@ -240,3 +240,40 @@ def test_a_driver_that_runs_and_records_nothing_is_told(seconds: float, is_told:
     if found.degradation is not None:
         assert found.degradation.reason is Reason.NOT_PROGRESSING
         assert "its driver runs, and has recorded no batch for 605 s" in found.degradation.message
+
+
+RAN_OLD = replace(DRIVER, started=NOW - 7000)
+EXECUTOR = SparkPod(f"{NAME}-exec-9", "Running", terminated=False, is_executor=True, started=NOW - 60)
+
+
+@pytest.mark.parametrize(
+    ("children", "pods", "told"),
+    [
+        (query_app("RUNNING", age=7200), (RAN_OLD, EXECUTOR), "its driver runs, and has recorded no batch"),
+        (query_app("SUBMITTED", age=7200), (RAN_OLD,), "its driver runs, and has recorded no batch"),
+        (query_app("SUBMITTED", age=7200), (), "the SparkApplication is SUBMITTED, and has no driver"),
+        (query_app("RUNNING", age=7200), (), "the SparkApplication is RUNNING, and has no driver"),
+        (query_app("RUNNING", age=7200) | query_record(age=901), (), "the SparkApplication is RUNNING, and has no"),
+        (query_app("RUNNING", age=7200) | query_record(age=899), (), ""),
+        (query_app("SUBMITTED", age=299), (), ""),
+        (query_app("PENDING_RERUN", age=7200), (), ""),
+    ],
+)
+def test_a_query_without_a_driver_or_with_one_that_hangs_is_told(
+    children: Children, pods: tuple[SparkPod, ...], told: str
+) -> None:
+    """Whatever the state says that a Spark operator has set, which may be gone; an executor may be a new one."""
+    problem = assessed(query_world(children, query_pods=pods)).degradation
+
+    assert (problem.message if problem is not None else "").find(told) > 0 if told else problem is None
+    assert problem is None or problem.reason is Reason.NOT_PROGRESSING
+
+
+@pytest.mark.parametrize(("phase", "is_told"), [("Running", False), ("Failed", True)])
+def test_a_mirror_that_brings_its_existing_rows_in_one_commit_is_none_that_hangs(phase: str, is_told: bool) -> None:
+    files = {"url": "file:///lake/t", "format": "Delta", "mode": "Mirror"}
+    of = query_resource(sink={"files": files})
+    pods = (replace(DRIVER, started=NOW - 1250), replace(EXECUTOR, phase=phase))
+    found = assessed(query_world(query_app("RUNNING", of=of, age=1300), of=of, query_pods=pods))
+
+    assert (found.degradation is not None) == is_told
