@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.errors import PossibleGap
+from ots_tunnel.errors import LeaseTableNotFound, PossibleGap
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.stream.calls.lease_table import LeaseTable
+from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
 from ots_tunnel.stream.following.settings import FollowSettings
 from ots_tunnel.stream.holding.known_leases import REMEMBERED_SECONDS, KnownLeases
+from ots_tunnel.stream.holding.syncing import sync_shards
 from ots_tunnel.stream.lease import change
 from ots_tunnel.stream.lease.lease import SHARD_END, TRIM_HORIZON, Lease, WorkerId
 from ots_tunnel.stream.lease.requests import create_request
@@ -95,6 +98,28 @@ async def test_a_finished_shard_whose_lease_the_library_writes_anew_is_not_read_
 
     assert len(sink.written) == 2 * len(KEYS)
     assert [record.channel_id for record in caplog.records if record.action == LogAction.LEASE_WRITTEN_ANEW] == [parent]
+
+
+async def test_leases_of_another_table_of_the_same_name_are_not_ended_by_what_was_known_of_the_former(
+    scene: FollowScene,
+) -> None:
+    """It was deleted to read everything again, and the worker that ran has not noticed yet."""
+    await scene.begin()
+    await scene.put(KEYS, [1])
+    sink = RecordingSink()
+    scene.worker("w", sink, FollowSettings(sync_interval=30))
+    await until(lambda: len(sink.written) == len(KEYS))
+    [parent] = await scene.leases()
+    scene.split()
+    await scene.put(KEYS, [2])
+    await until(lambda: len(sink.written) == 2 * len(KEYS))
+    await scene.caller.call(TABLE_OPERATIONS["DeleteTable"], pb.DeleteTableRequest(table_name=LEASES))
+    await create_lease_table(table_of(scene))
+    await sync_shards(scene.stream_client(), table_of(scene), scene.stream_id)
+
+    with pytest.raises(LeaseTableNotFound):
+        await asyncio.wait_for(scene.tasks["w"], 100)
+    assert not (await scene.leases())[parent].is_finished
 
 
 async def test_a_shard_that_was_read_just_in_time_is_no_gap(scene: FollowScene) -> None:

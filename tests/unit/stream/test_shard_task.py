@@ -84,7 +84,7 @@ class Host:
         self.pauses.append(failures)
         return 10.0
 
-    def is_read(self, held: HeldLease) -> bool:
+    async def is_read(self, held: HeldLease) -> bool:
         return False
 
     def failed(self, error: TunnelError) -> None:

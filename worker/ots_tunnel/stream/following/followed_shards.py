@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 from ots_tunnel.errors import TunnelError
@@ -33,6 +33,7 @@ class FollowedShards:
     Args:
         leases: every lease of the stream as this worker knows it.
         children_soon: called when a shard has ended, so that its children need leases.
+        check_table: raises LeaseTableNotFound where the table of leases is another one than at the start.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class FollowedShards:
         settings: FollowSettings,
         leases: Callable[[], Mapping[ShardId, Lease]],
         children_soon: Callable[[], None],
+        check_table: Callable[[], Awaitable[None]],
     ) -> None:
         self._table = table
         self._stream = stream
@@ -50,6 +52,7 @@ class FollowedShards:
         self._settings = settings
         self._leases = leases
         self._children_soon = children_soon
+        self._check_table = check_table
         self._look_soon = asyncio.Event()
         self._keeper: LeaseKeeper | None = None
         self._tasks: asyncio.TaskGroup | None = None
@@ -123,9 +126,12 @@ class FollowedShards:
         """See `shard_task.Host`."""
         return self._settings.retry.delay(failures, random.random())
 
-    def is_read(self, held: HeldLease) -> bool:
-        """See `shard_task.Host`."""
-        return self._keeper is not None and self._keeper.known.is_read(held.shard_id)
+    async def is_read(self, held: HeldLease) -> bool:
+        """See `shard_task.Host`; in another table of leases what was known of the former one tells nothing."""
+        if self._keeper is None or not self._keeper.known.is_read(held.shard_id):
+            return False
+        await self._check_table()
+        return True
 
     async def give(self, held: HeldLease) -> None:
         """See `shard_task.Host`."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any
 
 from ots_tunnel.errors import ConfigError, TunnelError, first_error
@@ -124,7 +125,15 @@ class StreamFollower:
 
     async def _follow(self, stream: StreamInfo) -> None:
         settings, sync = self._settings, self._sync
-        shards = FollowedShards(self._table, stream, self._owner, settings, lambda: self.leases, sync.soon.set)
+        shards = FollowedShards(
+            self._table,
+            stream,
+            self._owner,
+            settings,
+            lambda: self.leases,
+            sync.soon.set,
+            partial(sync.check_table, stream),
+        )
         keeper = LeaseKeeper(self._table, stream.stream_id, self._me, shards, settings.leases, clock=self._clock)
         self._shards, self._keeper = shards, keeper
         if self._stopping.is_set():

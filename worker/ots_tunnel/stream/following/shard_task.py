@@ -54,8 +54,12 @@ class Host(Protocol):
         """Seconds until the work begins again after so many failures in a row."""
         ...
 
-    def is_read(self, held: HeldLease) -> bool:
-        """Whether the shard was read to its end, whatever its lease says."""
+    async def is_read(self, held: HeldLease) -> bool:
+        """Whether the shard was read to its end, whatever its lease says.
+
+        Raises:
+            TunnelError: that cannot be told now.
+        """
         ...
 
     def failed(self, error: TunnelError) -> None:
@@ -154,10 +158,13 @@ class ShardTask:
     async def _run(self, work: ShardWork, earlier: asyncio.Task[None] | None) -> None:
         if earlier is not None:
             await asyncio.wait((earlier,))
-        if not self.held.lease.is_finished and self._host.is_read(self.held):
-            await self._end_again()
+        try:
+            is_finished = self.held.lease.is_finished or await self._is_ended_again()
+        except TunnelError as error:
+            self._host.failed(error)
+            self.feed(Event.FAILED)
             return
-        if self.held.lease.is_finished:
+        if is_finished:
             self.feed(Event.OPENED_AT_END)
             return
         event = await work.run(self.feed)
@@ -165,17 +172,14 @@ class ShardTask:
             self._failures = 0
         self.feed(event)
 
-    async def _end_again(self) -> None:
+    async def _is_ended_again(self) -> bool:
         """Store SHARD_END in a lease that was written anew after it: reading once more would bring old values back."""
-        try:
-            await self.held.store(SHARD_END)
-        except TunnelError as error:
-            self._host.failed(error)
-            self.feed(Event.FAILED)
-            return
+        if not await self._host.is_read(self.held):
+            return False
+        await self.held.store(SHARD_END)
         fields = {"action": LogAction.LEASE_WRITTEN_ANEW, "channel_id": self.shard_id}
         logger.warning("another worker has written the lease of a shard anew that was read to its end", extra=fields)
-        self.feed(Event.OPENED_AT_END)
+        return True
 
     async def _give(self) -> None:
         await self._host.give(self.held)

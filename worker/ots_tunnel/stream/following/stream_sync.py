@@ -115,7 +115,7 @@ class StreamSync:
             await until_set(self.soon, self._settings.sync_interval)
             self.soon.clear()
             try:
-                await self._check_table(stream)
+                await self.check_table(stream)
                 # a stream that is off may still be described, with its shards, and nothing comes of it
                 await self._try(self._check_stream(stream))
                 await self._sync(stream, known)
@@ -145,7 +145,7 @@ class StreamSync:
         await mark(table, stream.stream_id, self._source)
         self._marked_ms = await marked_ms(table, stream.stream_id)
 
-    async def _check_table(self, stream: StreamInfo) -> None:
+    async def check_table(self, stream: StreamInfo) -> None:
         """Find out whether the table of leases is still the one of the start.
 
         Raises:
