@@ -22,6 +22,7 @@ ALLOWED = {
     "operator": {"simulation", "kafka"},  # the model of the API server; the broker behind an object
     "integration": {"docs"},  # the snippets of the pages are run
     "cluster_scenarios": {"demo", "cluster"},  # the demo's parts, in small and for longer
+    "golden": {"simulation"},  # the model of the vendor's library sends what was recorded of it
     "demo": {"cluster"},  # a program on the local cluster
 }
 

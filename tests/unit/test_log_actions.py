@@ -53,6 +53,7 @@ def test_log_actions_are_an_interface() -> None:
         "first_leases",
         "heartbeat_failed",
         "lease_call_failed",
+        "lease_written_anew",
         "login_unreadable",
         "look_refused",
         "not_compiled",
