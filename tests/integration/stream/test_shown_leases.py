@@ -82,7 +82,7 @@ class _Task:
 
 def test_another_thread_may_ask_for_the_shards_while_they_change() -> None:
     nothing = cast(Any, None)
-    followed = FollowedShards(nothing, nothing, nothing, FollowSettings(), dict, lambda: None)
+    followed = FollowedShards(nothing, nothing, nothing, FollowSettings(), dict, lambda: None, nothing)
     shards: dict[str, Any] = {}
     shards["s0"] = _Task(shards)
     followed._shards = shards  # noqa: SLF001 # no test meets the moment at which another thread asks
