@@ -135,7 +135,8 @@ def find_idle_query(world: World, query: Query) -> Problem | None:
     tells of changes. A mirror is not judged while its executors bring the existing rows: that is one commit.
     """
     app = query.application
-    if world.resource.spec.suspend or app is None or query.state not in _QUERY_MOVES:
+    is_between = query.state is QueryState.INTERRUPTED and app is not None and app.state is not AppState.RUNNING
+    if world.resource.spec.suspend or app is None or is_between or query.state not in _QUERY_MOVES:
         return None
     alive = [pod for pod in world.query_pods if pod.is_alive]
     executors = [pod for pod in alive if pod.is_executor]
@@ -153,7 +154,8 @@ def find_idle_query(world: World, query: Query) -> Problem | None:
         return _idle_query(what) if world.now - since >= STARTING_SECONDS else None
     copies = runs and query.progress is None and world.resource.spec.is_mirror
     since = max([pod.started for pod in drivers if pod.started is not None], default=app.submitted or app.created)
-    if query.state is QueryState.STARTING and drivers and not copies and world.now - since >= patience:
+    is_silent = query.recorded is None or query.recorded < since
+    if query.state is QueryState.STARTING and drivers and is_silent and not copies and world.now - since >= patience:
         what = f"its driver runs, and has recorded no batch for {patience:.0f} s"
         return _idle_query(f"{what}: see its log, and whether it reaches source, sink and API server")
     if query.state is QueryState.FOLLOWING and _brings_no_row(world, patience):

@@ -212,12 +212,17 @@ async def test_a_memory_tells_what_was_seen_within_its_time() -> None:
     known.look((unread, read))
     assert known.vanished(set()) == (unread,)
     assert known.vanished({ShardId("a")}) == ()
-    assert known.is_read(ShardId("b"))
+    anew, set_back = Lease("s", ShardId("b"), 1), Lease("s", ShardId("b"), 9)
 
-    known.look((Lease("s", ShardId("b"), 1),))
-    assert known.is_read(ShardId("b"))  # its counter has begun again
-    known.look((Lease("s", ShardId("b"), 9),))
-    assert not known.is_read(ShardId("b"))  # somebody has set its checkpoint back
+    known.look((unread, anew))
+    assert known.is_read(anew)
+    assert not known.is_read(set_back)  # a late list may tell of the time before
+    known.look((unread, set_back))
+    assert not known.is_read(anew)
+    known.look((unread, read))
+    known.look((unread,))
+    known.look((unread, anew))
+    assert not known.is_read(anew)  # its row was deleted, to read the shard again
 
     now = REMEMBERED_SECONDS + 1
     known.look(())

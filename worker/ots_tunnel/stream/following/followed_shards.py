@@ -128,7 +128,7 @@ class FollowedShards:
 
     async def is_read(self, held: HeldLease) -> bool:
         """See `shard_task.Host`; in another table of leases what was known of the former one tells nothing."""
-        if self._keeper is None or not self._keeper.known.is_read(held.shard_id):
+        if self._keeper is None or not self._keeper.known.is_read(held.lease):
             return False
         await self._check_table()
         return True

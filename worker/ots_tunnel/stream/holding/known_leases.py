@@ -43,8 +43,10 @@ class KnownLeases:
 
     def look(self, leases: Iterable[Lease]) -> None:
         """Remember what a list shows."""
-        now = self._clock()
-        for lease in leases:
+        now, listed = self._clock(), {lease.shard_id: lease for lease in leases}
+        # the library overwrites a row; one that was deleted, to read its shard again, is missing in a list
+        self._read = {shard: seen for shard, seen in self._read.items() if shard in listed}
+        for lease in listed.values():
             shard = lease.shard_id
             if lease.is_finished:
                 self._read[shard] = lease.counter, now
@@ -56,11 +58,10 @@ class KnownLeases:
                 self._unread[shard] = lease, now
         since = now - REMEMBERED_SECONDS
         self._unread = {shard: seen for shard, seen in self._unread.items() if seen[1] >= since}
-        self._read = {shard: seen for shard, seen in self._read.items() if seen[1] >= since}
 
-    def is_read(self, shard_id: ShardId) -> bool:
-        """Whether the shard was read to its end, whatever its lease says now."""
-        return shard_id in self._read
+    def is_read(self, lease: Lease) -> bool:
+        """Whether the shard was read to its end although its lease says otherwise."""
+        return lease.shard_id in self._read and lease.counter < self._read[lease.shard_id][0]
 
     def vanished(self, there: Set[ShardId]) -> tuple[Lease, ...]:
         """The leases that were unread when they were last seen, and that are gone.

@@ -257,6 +257,8 @@ EXECUTOR = SparkPod(f"{NAME}-exec-9", "Running", terminated=False, is_executor=T
         (query_app("RUNNING", age=7200) | query_record(age=899), (), ""),
         (query_app("SUBMITTED", age=299), (), ""),
         (query_app("PENDING_RERUN", age=7200), (), ""),
+        (query_app("PENDING_RERUN", age=7200), (replace(EXECUTOR, phase="Pending"),), ""),
+        (query_app("SUBMITTED", age=7200) | query_record(age=10), (RAN_OLD,), ""),
     ],
 )
 def test_a_query_without_a_driver_or_with_one_that_hangs_is_told(
