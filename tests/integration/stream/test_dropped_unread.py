@@ -348,6 +348,22 @@ async def test_a_start_that_an_earlier_worker_has_named_before_what_the_stream_k
         await asyncio.wait_for(scene.tasks["w"], 200)
 
 
+async def test_a_start_that_is_dropped_is_no_gap_where_another_one_counts(scene: FollowScene) -> None:
+    """An earlier worker has named one that the stream keeps, and has ended before the first lease."""
+    table = LeaseTable(quick_caller(scene.emulator.handle), LEASES)
+    await scene.begin()
+    scene.clock.advance(3 * HOURS * 3600)
+    await scene.put(KEYS, [1])
+    await create_lease_table(table)
+    now = scene.clock.now()
+    await set_start(table, scene.stream_id, int((now - 600) * 1e6))
+    sink = RecordingSink()
+    scene.worker("w", sink, FollowSettings(start_us=int((now - 2 * HOURS * 3600) * 1e6)))
+
+    await until(lambda: len(sink.written) == len(KEYS) or scene.tasks["w"].done())
+    assert not scene.tasks["w"].done()
+
+
 async def test_a_start_that_was_cut_off_behind_the_first_lease(scene: FollowScene) -> None:
     """What the second shard had after it is dropped when the next worker comes."""
     await scene.begin()

@@ -35,8 +35,8 @@ class KnownLeases:
         self._clock = clock
         #: Leases as they were when they were last seen, if unread, and when.
         self._unread: dict[ShardId, tuple[Lease, float]] = {}
-        #: Shards that are read to the end, with their leases' counters of then, and when they were last listed.
-        self._read: dict[ShardId, tuple[int, float]] = {}
+        #: Shards that are read to the end, with their leases' counters of then.
+        self._read: dict[ShardId, int] = {}
 
     def __repr__(self) -> str:
         return f"KnownLeases({len(self._unread)} unread, {len(self._read)} read)"
@@ -45,15 +45,13 @@ class KnownLeases:
         """Remember what a list shows."""
         now, listed = self._clock(), {lease.shard_id: lease for lease in leases}
         # the library overwrites a row; one that was deleted, to read its shard again, is missing in a list
-        self._read = {shard: seen for shard, seen in self._read.items() if shard in listed}
+        self._read = {shard: counter for shard, counter in self._read.items() if shard in listed}
         for lease in listed.values():
             shard = lease.shard_id
             if lease.is_finished:
-                self._read[shard] = lease.counter, now
+                self._read[shard] = lease.counter
                 self._unread.pop(shard, None)
-            elif shard in self._read and lease.counter < self._read[shard][0]:
-                self._read[shard] = self._read[shard][0], now
-            else:
+            elif not self.is_read(lease):
                 self._read.pop(shard, None)
                 self._unread[shard] = lease, now
         since = now - REMEMBERED_SECONDS
@@ -61,7 +59,7 @@ class KnownLeases:
 
     def is_read(self, lease: Lease) -> bool:
         """Whether the shard was read to its end although its lease says otherwise."""
-        return lease.shard_id in self._read and lease.counter < self._read[lease.shard_id][0]
+        return lease.counter < self._read.get(lease.shard_id, 0)
 
     def vanished(self, there: Set[ShardId]) -> tuple[Lease, ...]:
         """The leases that were unread when they were last seen, and that are gone.

@@ -80,7 +80,8 @@ async def sync_shards(
     done = plan.without_loss if keep_unread else plan
     is_first, created = listing.is_empty, [lease for lease, _ in done.create]
     if is_first and start_us is not None:
-        at_start.judge(start_us, found, created)  # before it is written: it may be another one next time
+        if await unfinished_start(table, stream_id) is None:  # otherwise that one counts, and is judged below
+            at_start.judge(start_us, found, created)  # before it is written: it may be another one next time
         start = await _first_start(table, stream_id, start_us)
         is_first = start is not None
         if start is not None:
