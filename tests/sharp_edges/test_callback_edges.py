@@ -103,7 +103,7 @@ async def test_j06_a_channels_end_does_not_concern_another_channel() -> None:
     await until(lambda: long.channel.is_over)
 
     assert other.calls == ["initialize", "process", "process", "shutdown"]
-    assert made == ["c1", "c2"]
+    assert sorted(made) == ["c1", "c2"]  # each is made in a thread, in whichever order
     await short.close()
     await long.close()
 
