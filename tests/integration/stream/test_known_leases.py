@@ -100,6 +100,33 @@ async def test_a_finished_shard_whose_lease_the_library_writes_anew_is_not_read_
     assert [record.channel_id for record in caplog.records if record.action == LogAction.LEASE_WRITTEN_ANEW] == [parent]
 
 
+@pytest.mark.parametrize("pause", [0.0, 30.0])
+async def test_a_dropped_shard_whose_lease_the_library_writes_anew_is_no_gap(scene: FollowScene, pause: float) -> None:
+    """The library has listed the shards before the stream dropped it, and writes after our worker's deletion."""
+    await scene.begin()
+    await scene.put(KEYS, [1])
+    sink = RecordingSink()
+    scene.worker("w", sink)
+    await until(lambda: len(sink.written) == len(KEYS))
+    [parent] = await scene.leases()
+    scene.split()
+    await scene.put(KEYS, [2])
+    await until(lambda: len(sink.written) == 2 * len(KEYS))
+    scene.clock.advance(DAY + 60)
+
+    async def is_gone() -> bool:
+        return parent not in await scene.leases()
+
+    await until(is_gone)
+    await asyncio.sleep(pause)
+    late = create_request(LEASES, Lease(scene.stream_id, parent))
+    late.condition.row_existence = pb.IGNORE
+    await table_of(scene).put(late)
+
+    await until(is_gone)
+    assert not scene.tasks["w"].done()
+
+
 async def test_leases_of_another_table_of_the_same_name_are_not_ended_by_what_was_known_of_the_former(
     scene: FollowScene,
 ) -> None:
@@ -203,6 +230,30 @@ async def test_children_are_read_while_nobody_tells_whether_the_stream_is_the_ta
     await scene.put(KEYS, [1])
 
     await until(lambda: len(sink.written) == 2 * len(KEYS), 300)
+
+
+def test_a_deleted_lease_of_a_shard_that_was_read_is_evidence_unless_the_stream_lists_it() -> None:
+    now = 0.0
+    known = KnownLeases(lambda: now)
+    read, anew = Lease("s", ShardId("a"), 9, checkpoint=SHARD_END), Lease("s", ShardId("a"))
+    assert not known.was_read(anew)
+    known.look((read,))
+    assert known.was_read(anew)
+    known.look(())
+    known.look((anew,))
+    assert known.was_read(anew)
+    assert not known.is_read(anew)
+
+    known.look_at_stream({ShardId("b")})
+    assert known.was_read(anew)
+    known.look_at_stream({ShardId("a")})  # the row was deleted, to read the shard again
+    assert not known.was_read(anew)
+
+    known.look((read,))
+    known.look(())
+    now = REMEMBERED_SECONDS + 1
+    known.look((anew,))
+    assert not known.was_read(anew)
 
 
 async def test_a_memory_tells_what_was_seen_within_its_time() -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from ots_tunnel.errors import TunnelError
+from ots_tunnel.errors import OwnershipLost, TunnelError
 from ots_tunnel.fence import ChannelFence, Fence, InDoubt
 from ots_tunnel.stream.decide.consumer import Event, State
 from ots_tunnel.stream.following.shard_task import ShardTask
@@ -232,3 +232,24 @@ async def test_a_restart_begins_new_work_at_once() -> None:
 
     assert host.events == ["OPENING", "run", "READING"]
     assert len(host.works) == 2
+
+
+async def test_a_lease_that_is_lost_while_its_shard_is_ended_again_is_no_failed_call() -> None:
+    class AnewHost(Host):
+        async def is_read(self, held: HeldLease) -> bool:
+            return True
+
+    class LostLease(Held):
+        async def store(self, position: Position) -> None:
+            raise OwnershipLost("the lease is not held")
+
+    host = AnewHost()
+    host.held = LostLease()
+    host.task = ShardTask(cast(HeldLease, host.held), host)
+    host.task.feed(Event.PARENTS_DONE)
+    await asyncio.sleep(0.01)
+
+    assert not any(task.done() and task.exception() for task in host.tasks)
+    assert host.task.state is State.FAILED
+    host.task.feed(Event.LEASE_LOST)
+    assert host.task.state is State.LOST

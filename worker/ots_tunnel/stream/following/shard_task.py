@@ -23,7 +23,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
-from ots_tunnel.errors import TunnelError
+from ots_tunnel.errors import OwnershipLost, TunnelError
 from ots_tunnel.fence import ChannelFence
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.stream.decide.consumer import Effect, Event, State, step
@@ -160,6 +160,9 @@ class ShardTask:
             await asyncio.wait((earlier,))
         try:
             is_finished = self.held.lease.is_finished or await self._is_ended_again()
+        except OwnershipLost:
+            self.feed(Event.FAILED)  # no call has failed; that the lease is lost is the keeper's to tell
+            return
         except TunnelError as error:
             self._host.failed(error)
             self.feed(Event.FAILED)

@@ -1,13 +1,17 @@
 """What a worker remembers of the leases that it has listed: which were unread, and which shards are read to the end.
 
-Theory of operation. A list shows what is there. Two things show only beside an earlier list:
+Theory of operation. A list shows what is there. Three things show only beside an earlier list:
 
-    a lease that was unread and is gone       the vendor's library deletes the leases of dropped shards, read or not;
-                                              the changes of one that was not read may be missing
-    a lease that was finished and is unread   the library writes the lease of a new shard in any case, and such a write
-                                              may be late: the shard was read, and reading it again would bring old
-                                              values over those that its children have brought since. Its counter
-                                              begins again; whoever sets a checkpoint back on purpose leaves it
+    a lease that was unread and is gone        the vendor's library deletes the leases of dropped shards, read or not;
+                                               the changes of one that was not read may be missing
+    a lease that was finished and is unread    the library writes the lease of a new shard in any case, and such a
+                                               write may be late: the shard was read, and reading it again would bring
+                                               old values over those that its children have brought since. Its counter
+                                               begins again; whoever sets a checkpoint back on purpose leaves it
+    a lease that was finished, was gone, and   the same for a shard that the stream has dropped meanwhile: workers have
+    is there again, unread                     deleted its lease. It was read, and nothing of it is missing
+
+A row is also deleted to read its shard again. Then the stream lists the shard, and what was known of it is over.
 
 Lists come every few seconds, by the rounds of the keeper and by each sync. What was seen longer ago than
 REMEMBERED_SECONDS tells nothing of leases that are gone: others may have read them since.
@@ -37,6 +41,8 @@ class KnownLeases:
         self._unread: dict[ShardId, tuple[Lease, float]] = {}
         #: Shards that are read to the end, with their leases' counters of then.
         self._read: dict[ShardId, int] = {}
+        #: Shards that were read to the end, and whose leases were gone in a list, and when that was.
+        self._gone: dict[ShardId, float] = {}
 
     def __repr__(self) -> str:
         return f"KnownLeases({len(self._unread)} unread, {len(self._read)} read)"
@@ -45,7 +51,9 @@ class KnownLeases:
         """Remember what a list shows."""
         now, listed = self._clock(), {lease.shard_id: lease for lease in leases}
         # the library overwrites a row; one that was deleted, to read its shard again, is missing in a list
-        self._read = {shard: counter for shard, counter in self._read.items() if shard in listed}
+        gone = self._read.keys() - listed.keys()
+        self._gone |= dict.fromkeys(gone, now)
+        self._read = {shard: counter for shard, counter in self._read.items() if shard not in gone}
         for lease in listed.values():
             shard = lease.shard_id
             if lease.is_finished:
@@ -56,10 +64,19 @@ class KnownLeases:
                 self._unread[shard] = lease, now
         since = now - REMEMBERED_SECONDS
         self._unread = {shard: seen for shard, seen in self._unread.items() if seen[1] >= since}
+        self._gone = {shard: at for shard, at in self._gone.items() if at >= since}
 
     def is_read(self, lease: Lease) -> bool:
         """Whether the shard was read to its end although its lease says otherwise."""
         return lease.counter < self._read.get(lease.shard_id, 0)
+
+    def was_read(self, lease: Lease) -> bool:
+        """Whether the shard, which the stream does not list any more, was read to its end before."""
+        return lease.is_finished or self.is_read(lease) or lease.shard_id in self._gone
+
+    def look_at_stream(self, shards: Set[ShardId]) -> None:
+        """These the stream lists; a lease of them that was deleted was deleted on purpose."""
+        self._gone = {shard: at for shard, at in self._gone.items() if shard not in shards}
 
     def vanished(self, there: Set[ShardId]) -> tuple[Lease, ...]:
         """The leases that were unread when they were last seen, and that are gone.

@@ -74,7 +74,10 @@ async def sync_shards(
     listing = await table.list(stream_id)  # before the shards: see `decide.sync`
     found = await client.describe(stream_id)
     plan = plan_sync(stream_id, listing.leases, listing.half, found.shards, _kept_since(found, listing))
-    vanished = () if known is None else _vanished(known, listing, found)
+    vanished: tuple[Lease, ...] = ()
+    if known is not None:
+        vanished = _vanished(known, listing, found)
+        plan = replace(plan, lost=tuple(lease for lease in plan.lost if not known.was_read(lease)))
     for lease in (*plan.lost, *plan.late, *vanished):
         tell_missing(lease)
     done = plan.without_loss if keep_unread else plan
@@ -94,16 +97,17 @@ async def sync_shards(
             at_start.judge(at, found, created)
         await _create(client, table, stream_id, done, at, parents)
     deleted = tuple([lease for lease in done.delete if await table.delete(lease)])
-    lost = plan.lost if keep_unread else tuple(lease for lease in deleted if not lease.is_finished)
+    lost = plan.lost if keep_unread else tuple(lease for lease in plan.lost if lease in deleted)
     return replace(done, delete=deleted, lost=lost)
 
 
 def _vanished(known: KnownLeases, listing: Listing, found: StreamShards) -> tuple[Lease, ...]:
     """The leases that another program has deleted, together with their shards, before they were read."""
     known.look(listing.leases)
+    shards = {shard.shard_id for shard in found.shards}
+    known.look_at_stream(shards)
     rows = {lease.shard_id for lease in listing.leases} | {half.shard_id for half in listing.half}
-    there = rows | {shard.shard_id for shard in found.shards}
-    gone = known.vanished(there)
+    gone = known.vanished(rows | shards)
     known.forget(gone)
     return gone
 
