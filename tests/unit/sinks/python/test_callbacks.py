@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import threading
 import weakref
+from collections.abc import Coroutine
 
 import pytest
 
@@ -69,3 +71,31 @@ async def _until_let_go(held: weakref.ref[Argument]) -> None:
         while held() is not None:
             gc.collect()
             await asyncio.sleep(0.01)
+
+
+@pytest.mark.filterwarnings("error")
+async def test_what_a_cancelled_caller_would_have_awaited_is_closed() -> None:
+    begun, may_end = threading.Event(), threading.Event()
+    made: list[Coroutine[None, None, str]] = []
+
+    async def make() -> str:
+        return "made"
+
+    def decorated() -> Coroutine[None, None, str]:
+        begun.set()
+        may_end.wait(5)
+        made.append(make())
+        return made[0]
+
+    thread = CallbackThread("test")
+    call = asyncio.create_task(thread.call(keeping(decorated, kept := [])))
+    await asyncio.to_thread(begun.wait, 5)
+    call.cancel()
+    idle = asyncio.create_task(thread.idle(5))
+    await asyncio.sleep(0)
+    may_end.set()
+    assert await idle
+    thread.close()
+
+    assert kept == []
+    assert inspect.getcoroutinestate(made[0]) == inspect.CORO_CLOSED

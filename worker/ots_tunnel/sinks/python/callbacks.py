@@ -9,7 +9,8 @@ import asyncio
 import inspect
 import queue
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -25,11 +26,26 @@ def keeping(function: Callable[..., Any], kept: list[Any]) -> Callable[..., Any]
     def called(*arguments: Any) -> Awaitable[None] | None:
         result = function(*arguments)
         if inspect.isawaitable(result):
-            return _keep(result, kept)  # a coroutine function behind a decorator, for example
+            return _ToKeep(result, kept)  # a coroutine function behind a decorator, for example
         kept.append(result)
         return None
 
     return called
+
+
+@dataclass(frozen=True, slots=True)
+class _ToKeep:
+    """What is awaited and then kept, or is closed unawaited."""
+
+    result: Awaitable[Any]
+    kept: list[Any]
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        return _keep(self.result, self.kept).__await__()
+
+    def close(self) -> None:
+        if inspect.iscoroutine(self.result):
+            self.result.close()
 
 
 async def _keep(result: Any, kept: list[Any]) -> None:
@@ -125,7 +141,7 @@ async def _returned(called: asyncio.Future[Any]) -> Any:
             cancelled = error
     if cancelled is None:
         return called.result()
-    if called.exception() is None and inspect.iscoroutine(called.result()):
+    if called.exception() is None and isinstance(called.result(), Coroutine | _ToKeep):
         called.result().close()  # the cancelled caller no longer awaits it
     raise cancelled
 
