@@ -20,6 +20,7 @@ from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.reasons import Problem
 from ots_tunnel_operator.turns.passes import PassTurn
 from ots_tunnel_operator.turns.queue import Patience
+from ots_tunnel_operator.world.pod import SparkRole
 from ots_tunnel_operator.world.report import KeptReport
 from ots_tunnel_operator.world.service import Peek, Table, Tunnel
 
@@ -116,6 +117,8 @@ class LoopCache:
     """Why the images of waiting pods could not be fetched, by image: the pause before the next try names no cause."""
     marks: dict[str, tuple[tuple[object, ...], float]] = field(default_factory=dict)
     """Channels: id -> figures that change when it moves, and the time since which they are these."""
+    none_runs_since: dict[SparkRole, float] = field(default_factory=dict)
+    """Roles of which no pod of Spark runs: role -> time of the first of the looks in a row that found none."""
     consumed_until: dict[str, float] = field(default_factory=dict)
     """Until when workers have reported channels as consumed: channel id -> Unix seconds."""
     consumed_of: str = ""
@@ -216,6 +219,7 @@ class LoopCache:
         self.reports = {name: replace(kept, time=kept.time + back) for name, kept in self.reports.items()}
         self.marks = {channel: (figures, since + back) for channel, (figures, since) in self.marks.items()}
         self.silent_since = {name: since + back for name, since in self.silent_since.items()}
+        self.none_runs_since = {role: since + back for role, since in self.none_runs_since.items()}
         self.scaling = None if self.scaling is None else self.scaling.moved(back)
         self.foreign_since = {client: since + back for client, since in self.foreign_since.items()}
         self.peeks = {channel: peek.moved(back) for channel, peek in self.peeks.items()}

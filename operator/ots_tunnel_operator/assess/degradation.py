@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from ots_tunnel_operator.assess.completion import was_completed
 from ots_tunnel_operator.assess.lag import Lag, round_lag
-from ots_tunnel_operator.assess.progress import find_idle_copy, find_idle_query, find_standstill, find_unreachable
+from ots_tunnel_operator.assess.progress import find_standstill, find_unreachable
 from ots_tunnel_operator.assess.spark.query import Query
 from ots_tunnel_operator.assess.spark.snapshot import Snapshot
+from ots_tunnel_operator.assess.spark.standstill import find_idle_copy, find_idle_query
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world.world import World

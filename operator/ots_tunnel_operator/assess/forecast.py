@@ -12,10 +12,10 @@ from __future__ import annotations
 from ots_tunnel.model import ChannelStatus, ChannelType
 from ots_tunnel.protocol.possible_gap import promised_since
 from ots_tunnel_operator.assess.lag import NANOSECONDS, Lag, base_progress, round_lag
-from ots_tunnel_operator.assess.progress import RUNNING
 from ots_tunnel_operator.assess.spark.snapshot import Snapshot
 from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
 from ots_tunnel_operator.times import parse_time
+from ots_tunnel_operator.world.pod import RUNNING
 from ots_tunnel_operator.world.service import Table, Tunnel
 from ots_tunnel_operator.world.world import World
 

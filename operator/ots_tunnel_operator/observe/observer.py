@@ -25,7 +25,7 @@ from ots_tunnel_operator.observe.scrape import scrape
 from ots_tunnel_operator.observe.settling import observe_settling
 from ots_tunnel_operator.observe.shards.observer import ShardsObserver
 from ots_tunnel_operator.observe.sides import SidesObserver
-from ots_tunnel_operator.observe.stillness import observe_movement, observe_silence
+from ots_tunnel_operator.observe.stillness import observe_movement, observe_silence, observe_spark
 from ots_tunnel_operator.observe.tunnel import TunnelObserver
 from ots_tunnel_operator.observe.worker_page import ReadPage
 from ots_tunnel_operator.observe.worker_secrets import observe_worker_secrets
@@ -88,6 +88,7 @@ class Observer:
             world = replace(world, spark_pods=await self._spark_pods(resource, names.snapshot_name(resource.name)))
         if resource.spec.uses_query:
             world = replace(world, query_pods=await self._spark_pods(resource, names.query_name(resource.name)))
+        world = observe_spark(world, cache)
         if elder is not None:
             return with_own_terminations(world)
         world = replace(world, worker_secrets=await observe_worker_secrets(self._kube, resource))

@@ -1,9 +1,9 @@
-"""Since when workers have not answered, and channels have not moved. Changes nothing but the loop's cache.
+"""Since when workers have not answered, channels not moved, and no pod of Spark run. Changes only the loop's cache.
 
-Only times are kept here; what they mean is decided in `assess.progress`. Times are lost with the process: the first
-look of a new one counts as the beginning, unless the status already reports the same, which then goes on. While no
-worker is ready and no driver of a query runs nothing can move: that time does not count, or a resumed object would
-stand still from its first moment.
+Only times are kept here; what they mean is decided in `assess.progress` and `assess.spark.standstill`. Times are lost
+with the process: the first look of a new one counts as the beginning, unless the status already reports the same, which
+then goes on. While no worker is ready and no driver of a query runs nothing can move: that time does not count, or a
+resumed object would stand still from its first moment.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import replace
 from ots_tunnel.model import ChannelInfo, ChannelStatus
 from ots_tunnel_operator.assess.kept_reports import shown
 from ots_tunnel_operator.assess.lag import reported_channels
-from ots_tunnel_operator.assess.progress import RUNNING, SILENT_SECONDS
+from ots_tunnel_operator.assess.progress import SILENT_SECONDS
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.pod import RUNNING, Pod, SparkRole
 from ots_tunnel_operator.world.report import KeptReport, WorkerChannel
 from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World
@@ -52,6 +52,16 @@ def _with_kept(world: World, cache: LoopCache) -> tuple[Pod, ...]:
         and world.now - kept.time < OLDEST_SECONDS
     }
     return tuple(replace(pod, kept=cache.reports.get(pod.name)) if pod.name in since else pod for pod in world.pods)
+
+
+def observe_spark(world: World, cache: LoopCache) -> World:
+    """The world with the time since which no driver, and no executor, of its copy and its query has run."""
+    is_first_look = cache.observed_time is None
+    first = 0.0 if is_first_look and _reports(world, Reason.NOT_PROGRESSING) else world.now
+    running = {SparkRole.of_copy(pod) for pod in world.spark_pods if pod.runs}
+    running |= {SparkRole.of_query(pod) for pod in world.query_pods if pod.runs}
+    cache.none_runs_since = {role: cache.none_runs_since.get(role, first) for role in SparkRole if role not in running}
+    return replace(world, none_runs_since=dict(cache.none_runs_since))
 
 
 def observe_movement(world: World, cache: LoopCache) -> World:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum, auto
 from typing import Any, Self
 
 from ots_tunnel_operator.names import ANNOTATION_CONFIG_HASH, WORKER_CONTAINER
@@ -11,6 +12,8 @@ from ots_tunnel_operator.world.report import KeptReport, ReportedGap, WorkerRepo
 
 #: Phases of a pod whose processes have all ended; every other phase, Unknown included, counts as alive.
 ENDED_PHASES = frozenset({"Succeeded", "Failed"})
+#: Phase of a pod that has started.
+RUNNING = "Running"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,3 +132,27 @@ class SparkPod:
     def is_alive(self) -> bool:
         """Whether it may still write."""
         return self.phase not in ENDED_PHASES
+
+    @property
+    def runs(self) -> bool:
+        """Whether it has started, and its containers have not all ended."""
+        return self.phase == RUNNING and not self.terminated
+
+
+class SparkRole(StrEnum):
+    """What a pod of an object's Spark applications is there for."""
+
+    COPY_DRIVER = auto()
+    COPY_EXECUTOR = auto()
+    QUERY_DRIVER = auto()
+    QUERY_EXECUTOR = auto()
+
+    @classmethod
+    def of_copy(cls, pod: SparkPod) -> Self:
+        """The role of a pod of a copy."""
+        return cls(cls.COPY_EXECUTOR if pod.is_executor else cls.COPY_DRIVER)
+
+    @classmethod
+    def of_query(cls, pod: SparkPod) -> Self:
+        """The role of a pod of a query."""
+        return cls(cls.QUERY_EXECUTOR if pod.is_executor else cls.QUERY_DRIVER)

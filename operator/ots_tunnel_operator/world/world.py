@@ -13,7 +13,7 @@ from ots_tunnel.model import Credentials
 from ots_tunnel_operator import names
 from ots_tunnel_operator.autoscale.history import History
 from ots_tunnel_operator.world.absence import UNREAD, Failure, Missing, Unread
-from ots_tunnel_operator.world.pod import Pod, SparkPod
+from ots_tunnel_operator.world.pod import Pod, SparkPod, SparkRole
 from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.service import Peek, Table, Tunnel
 
@@ -72,6 +72,8 @@ class World:
     """Pods of a copy by Spark."""
     query_pods: tuple[SparkPod, ...] = ()
     """Pods of a query by Spark."""
+    none_runs_since: Mapping[SparkRole, float] = field(default_factory=dict)
+    """Roles of which no pod of Spark runs: role -> time of the first of the looks in a row that found none."""
     pod_monitor: Mapping[str, Any] | Missing | Failure | Unread = UNREAD
     """The workers' PodMonitor; read only where the object asks for one or has had one."""
     silent_since: Mapping[str, float] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from ots_tunnel_operator.loop_cache import LoopCache, Trial
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.names import ANNOTATION_OPERATOR, FINALIZER
 from ots_tunnel_operator.observe.observer import Observer
+from ots_tunnel_operator.world.pod import SparkRole
 from ots_tunnel_operator.world.report import KeptReport
 from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.service import Tunnel
@@ -109,6 +110,7 @@ def test_every_time_keeps_its_distance(back: float) -> None:
     cache.absent_since, cache.failing_since = NOW - 9, NOW - 10
     cache.scaling = History(evaluated=NOW - 11, foreign=Foreign(NOW - 12, "kubectl"))
     cache.trial = Trial("template", NOW - 13, "refused")
+    cache.none_runs_since = {SparkRole.COPY_DRIVER: NOW - 14}
 
     cache.keep_time(NOW - back)
 
@@ -117,8 +119,8 @@ def test_every_time_keeps_its_distance(back: float) -> None:
     times += [time or 0.0 for time in (cache.observed_time, cache.absent_since, cache.failing_since)]
     assert cache.scaling.foreign is not None
     times += [cache.scaling.evaluated or 0.0, cache.scaling.foreign.time]
-    times.append(cache.trial.time)
-    assert [NOW - back - time for time in times] == [1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]
+    times += [cache.trial.time, cache.none_runs_since[SparkRole.COPY_DRIVER]]
+    assert [NOW - back - time for time in times] == [1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]
     assert (cache.tunnel is None) == bool(back)
 
 

@@ -9,23 +9,19 @@ import pytest
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus, Stage
 from ots_tunnel_operator.assess.progress import (
-    COPYING_SECONDS,
     PROGRESS_SECONDS,
     SILENT_SECONDS,
-    STARTING_SECONDS,
     find_standstill,
     find_unreachable,
 )
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.stillness import observe_movement, observe_silence
 from ots_tunnel_operator.world.absence import Unread
-from ots_tunnel_operator.world.pod import Pod, SparkPod
+from ots_tunnel_operator.world.pod import Pod
 from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World
-from tests.support.operator.spark_worlds import progress_record, spark_application, spark_world
 from tests.support.operator.worlds import (
     NOW,
-    TUNNEL_ID,
     assessed,
     base,
     channel,
@@ -43,44 +39,6 @@ BEHIND = report_channel("c1", caught_up=False)
 ANSWER = pod("pod-1").report
 assert ANSWER is not None
 SILENT = replace(pod("pod-1"), report=None)
-
-
-def copying(state: str, *pods: SparkPod, done: int = 1, age: float = COPYING_SECONDS, **changes: Any) -> World:
-    """A copy by Spark whose application was submitted, and has recorded its last split, so many seconds ago."""
-    children = progress_record(done, 2, age=age) | spark_application(state, age=age)
-    return spark_world(children, recorded(snapshot={"tunnelId": TUNNEL_ID}), spark_pods=pods, **changes)
-
-
-RUNS = SparkPod("driver", "Running", terminated=False)
-COPIES = SparkPod("exec-1", "Running", terminated=False, is_executor=True)
-FULL = SparkPod("exec-2", "Pending", terminated=False, is_executor=True, message="Unschedulable: no room")
-
-
-@pytest.mark.parametrize(
-    ("found", "says"),
-    [
-        (copying("SUBMITTED", SparkPod("driver", "Pending", False), age=STARTING_SECONDS), "pod driver is Pending"),
-        (copying("SUBMITTED", SparkPod("driver", "Pending", False), age=STARTING_SECONDS - 1), ""),
-        (copying("RUNNING", RUNS, FULL, age=STARTING_SECONDS), "pod exec-2 is Pending (Unschedulable: no room)"),
-        # it is slower than it could be, and copies
-        (copying("RUNNING", RUNS, COPIES, FULL, age=STARTING_SECONDS), ""),
-        (copying("RUNNING", RUNS, COPIES, age=COPYING_SECONDS - 1), ""),
-        (copying("RUNNING", RUNS, COPIES), "1 of 2 splits are done"),
-        (copying("PENDING_RERUN"), "PENDING_RERUN"),
-        (copying("RUNNING", RUNS, done=2, age=STARTING_SECONDS), "the SparkApplication has not ended (RUNNING)"),
-        (copying("RUNNING", RUNS, done=2, age=STARTING_SECONDS - 1), ""),
-        (copying("FAILED", RUNS, done=2, age=STARTING_SECONDS), "pod driver has not ended"),
-        # a write that was sent may take effect: the gate is a time
-        (copying("FAILED", COPIES, done=2, age=STARTING_SECONDS), ""),
-        (copying("RUNNING", RUNS, COPIES, resource=resource(recorded(), suspend=True, engine__baseData="Spark")), ""),
-    ],
-)
-def test_a_copy_by_spark_that_stands_still_says_why(found: World, says: str) -> None:
-    status = reported(found)
-    message = next(item.get("message", "") for item in status["conditions"] if item["type"] == "Degraded")
-
-    assert condition(status, "Degraded") == (("True", "NotProgressing") if says else ("False", "AsExpected"))
-    assert says in message
 
 
 def condition(status: dict[str, Any], kind: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import pytest
 
 from ots_tunnel.model import ChannelStatus, Stage
 from ots_tunnel_operator.api.status import TunnelObjectStatus
-from ots_tunnel_operator.assess.progress import BATCH_SECONDS
+from ots_tunnel_operator.assess.spark.standstill import BATCH_SECONDS
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.stillness import observe_movement
 from ots_tunnel_operator.world.service import Tunnel
