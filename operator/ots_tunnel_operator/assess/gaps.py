@@ -144,12 +144,14 @@ def _is_looked_at(world: World, channel: str) -> bool:
     """
     if not isinstance(world.tunnel, Tunnel):
         return False
-    if is_completed(world) or channel in world.peeks:
+    if channel in world.peeks:
         return True
     if world.resource.spec.source.stream is None:
-        return _kept_since(world) is not None
+        return is_completed(world) or _kept_since(world) is not None
     # a lease that is gone tells nothing: another program deletes those of shards that the stream has dropped
     shards = world.tunnel.description.channels
+    if is_completed(world):
+        return any(shard.channel_id == channel for shard in shards)
     has_ended = any(shard.channel_id == channel and shard.status is ChannelStatus.TERMINATED for shard in shards)
     reported = reported_channels(world.pods).get(channel)
     return has_ended or (reported is not None and reported[1].state in HELD)

@@ -7,7 +7,10 @@ about their tunnel, and a possible gap that were taken over would be recorded fo
     a report       is about this tunnel if it names the recorded one; where it names none, if its client has the
                    object's tag. Under Retain a predecessor's worker reads the same tunnel, and is believed
     a termination  names no tunnel. It is about this one if the pod is not older than the object, and the description
-                   lists the channel. While the tunnel is not seen it waits: the pod still has it in the next look
+                   lists the channel. While the tunnel is not seen it waits: the pod still has it in the next look. Of a
+                   shard that the stream has dropped, and whose lease is deleted, nothing is listed any more, and that
+                   is the loss: there a pod with the document of the present workers is
+                   believed
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ots_tunnel_operator import names
-from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.pod import Origin, Pod
 from ots_tunnel_operator.world.report import WorkerReport
 from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.service import Tunnel
@@ -36,11 +39,22 @@ def with_own_terminations(world: World) -> World:
         return world
     channels = world.tunnel.description.channels if isinstance(world.tunnel, Tunnel) else ()
     listed = {str(channel.channel_id) for channel in channels}
+    believed = _present_of_stream(world) if channels else frozenset()
     pods = (
-        replace(pod, gaps=tuple(gap for gap in pod.gaps if gap.channel_id in listed and _is_younger(pod, world)))
+        replace(pod, gaps=tuple(gap for gap in pod.gaps if gap.channel_id in listed or pod.name in believed))
+        if _is_younger(pod, world)
+        else replace(pod, gaps=())
         for pod in world.pods
     )
     return replace(world, pods=tuple(pods))
+
+
+def _present_of_stream(world: World) -> frozenset[str]:
+    """Names of the pods that read the present stream and table of leases; none of an object with a tunnel."""
+    if world.resource.spec.source.stream is None or world.deployment is None:
+        return frozenset()
+    config = Origin.of(world.deployment["spec"].get("template") or {}).config
+    return frozenset(pod.name for pod in world.pods if config and pod.origin.config == config)
 
 
 def _is_own(report: WorkerReport, resource: Resource) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 from ots_tunnel.errors import PossibleGap
 from ots_tunnel.model import ChannelStatus, Stage, StreamConfig, TunnelType
+from ots_tunnel_operator.assess.completion import is_completed
 from ots_tunnel_operator.assess.gap import Gap, beyond, gap_documents
 from ots_tunnel_operator.assess.gaps import find_gaps
 from ots_tunnel_operator.assess.read_mark import read_mark
@@ -539,3 +540,15 @@ def test_a_gap_that_was_accepted_stays_the_same_for_another_operator() -> None:
 
     assert [(gap.start, gap.accepted) for gap in gaps_of(shards_later)] == [(TRIMMED.empty, True)]
     assert [(gap.start, gap.accepted) for gap in gaps_of(tunnel_later)] == [(OLD + 100, True)]
+
+
+def test_what_a_shard_has_lost_is_not_refuted_by_the_completion_of_the_others() -> None:
+    """Another program has deleted its lease, and the stream lists it no more."""
+    end = NOW - 60
+    peek = replace(TRIMMED, empty=NOW - RETENTION - 7200)
+    gaps = reported(stream_world(until(end), pods=(), peeks={"s1": peek}))["possibleGaps"]
+    others = Tunnel(stream_description(channel("s2", ChannelStatus.TERMINATED), service_time=NOW), {})
+    done = stream_world(until(end, possibleGaps=gaps), pods=(), tunnel=others)
+
+    assert is_completed(done)
+    assert [gap.channel for gap in gaps_of(done)] == ["s1"]

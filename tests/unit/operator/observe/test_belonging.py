@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from ots_tunnel_operator.names import ANNOTATION_CONFIG_HASH, deployment_name
 from ots_tunnel_operator.observe.belonging import with_own_reports, with_own_terminations
 from ots_tunnel_operator.world.absence import Missing, Unread
-from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.pod import Origin, Pod
 from ots_tunnel_operator.world.report import ReportedGap
+from tests.support.operator.stream_worlds import stream_world
 from tests.support.operator.worlds import NOW, TUNNEL_ID, pod, recorded, report_channel, reported, resource, world
 
 OTHER = "22222222-2222-3333-4444-555555555555"
@@ -81,3 +83,18 @@ def test_a_termination_that_may_be_about_another_tunnel_is_not_recorded(found: P
     status = reported(with_own_terminations(world(pods=(found,), **seen)))
 
     assert "possibleGaps" not in status
+
+
+@pytest.mark.parametrize(
+    ("created", "config", "is_believed"),
+    [(NOW, "present", True), (NOW, "former", False), (NOW - 1001, "present", False)],
+)
+def test_a_worker_of_shards_is_believed_about_one_that_is_gone(created: float, config: str, is_believed: bool) -> None:
+    """The stream has dropped the shard unread, and another program has deleted its lease: that is the loss."""
+    found = stream_world(pods=(replace(ended(created, replace(GAP, channel_id="s3")), origin=Origin("i", config)),))
+    template = {"metadata": {"annotations": {ANNOTATION_CONFIG_HASH: "present"}}}
+    name = ("Deployment", deployment_name(found.resource.name))
+    children = {name: {**found.children[name], "spec": {**found.children[name]["spec"], "template": template}}}
+    status = reported(with_own_terminations(replace(found, children=children)))
+
+    assert [gap["channel"] for gap in status.get("possibleGaps", ())] == (["s3"] if is_believed else [])
