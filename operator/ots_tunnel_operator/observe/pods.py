@@ -93,4 +93,5 @@ def spark_pod(item: Mapping[str, Any]) -> SparkPod:
     message = next(filter(None, (_why_not_running(entry, ()) for entry in containers)), "")
     message = message or _why_not_running({}, status.get("conditions") or ())
     phase, started = status.get("phase") or "Unknown", parse_time(status.get("startTime"))
-    return SparkPod(metadata["name"], phase, terminated, ended, is_executor, message, started)
+    created = parse_time(metadata.get("creationTimestamp")) or 0.0
+    return SparkPod(metadata["name"], phase, terminated, ended, is_executor, message, started, created)

@@ -127,6 +127,8 @@ class SparkPod:
     """Why it does not run, as `Pod.message`."""
     started: float | None = None
     """When its node took it, by the node's clock, Unix seconds; None before, or where that is not known."""
+    created: float = 0.0
+    """Time of its creation, as `Pod.created`."""
 
     @property
     def is_alive(self) -> bool:

@@ -23,7 +23,7 @@ from ots_tunnel.model import Stage
 from ots_tunnel_operator.assess.lag import consumable
 from ots_tunnel_operator.assess.progress import PROGRESS_SECONDS, is_still
 from ots_tunnel_operator.assess.spark.application_state import Application, AppState
-from ots_tunnel_operator.assess.spark.query import Query, drivers_of
+from ots_tunnel_operator.assess.spark.query import SILENT_SECONDS, Query, drivers_of
 from ots_tunnel_operator.assess.spark.query_state import QueryState
 from ots_tunnel_operator.assess.spark.snapshot import SPLIT_DEADLINE, Snapshot
 from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
@@ -42,8 +42,15 @@ _MOVING = frozenset({SnapshotState.STARTING, SnapshotState.COPYING, SnapshotStat
 BATCH_SECONDS = 600.0
 #: States of a query in which its pods have to run.
 _QUERY_MOVES = frozenset({QueryState.STARTING, QueryState.FOLLOWING, QueryState.SILENT, QueryState.INTERRUPTED})
-#: States of an application that has, or is about to have, a driver.
-_HAS_DRIVER = frozenset({AppState.SUBMITTED, AppState.RUNNING})
+#: Seconds within which a state of an application has a driver, or becomes one that has; the others need none.
+_DRIVER_WITHIN = {
+    AppState.NEW: STARTING_SECONDS,
+    AppState.SUBMITTED: STARTING_SECONDS,
+    AppState.RUNNING: STARTING_SECONDS,
+    AppState.SUCCEEDING: BATCH_SECONDS,
+    AppState.PENDING_RERUN: BATCH_SECONDS,
+    AppState.UNKNOWN: BATCH_SECONDS,
+}
 
 
 def find_idle_copy(world: World, snapshot: Snapshot) -> Problem | None:
@@ -62,7 +69,7 @@ def find_idle_copy(world: World, snapshot: Snapshot) -> Problem | None:
         return _idle(what) if is_ending and idle >= STARTING_SECONDS else None
     runs = any(pod.phase == RUNNING for pod in executors)
     waiting = [pod for pod in (*drivers, *(() if runs else executors)) if pod.phase != RUNNING]
-    late = [pod for pod in waiting if min(idle, _absent(world, SparkRole.of_copy(pod), app)) >= STARTING_SECONDS]
+    late = [pod for pod in waiting if min(idle, _absent(world, SparkRole.of_copy(pod), app, pod)) >= STARTING_SECONDS]
     if late:
         return _idle(_not_started(late))
     what = f"{snapshot.message}: see the logs of its driver, its executors and the Spark operator"
@@ -76,29 +83,32 @@ def find_idle_query(world: World, query: Query) -> Problem | None:
     tells of changes. A mirror is not judged while its executors bring the existing rows: that is one commit.
     """
     app = query.application
-    is_between = query.state is QueryState.INTERRUPTED and app is not None and app.state is not AppState.RUNNING
-    if world.resource.spec.suspend or app is None or is_between or query.state not in _QUERY_MOVES:
+    if world.resource.spec.suspend or app is None or query.state not in _QUERY_MOVES:
         return None
+    drivers = drivers_of(world)
+    within = _DRIVER_WITHIN.get(app.state)
+    if not drivers and within is not None and _absent(world, SparkRole.QUERY_DRIVER, app) >= within:
+        what = f"the SparkApplication is {app.state or 'new'}, and has no driver"
+        return _idle_query(f"{what}: see the Spark operator, events, and quotas")
+    if query.state is QueryState.INTERRUPTED:
+        return None  # what runs is of the attempt before
     alive = [pod for pod in world.query_pods if pod.is_alive]
     executors = [pod for pod in alive if pod.is_executor]
     runs = any(pod.phase == RUNNING for pod in executors)
     waiting = [pod for pod in alive if pod.phase != RUNNING and not (runs and pod.is_executor)]
-    late = [pod for pod in waiting if _absent(world, SparkRole.of_query(pod), app) >= STARTING_SECONDS]
+    late = [pod for pod in waiting if _absent(world, SparkRole.of_query(pod), app, pod) >= STARTING_SECONDS]
     if late:
         return _idle_query(_not_started(late))
     patience = BATCH_SECONDS + (world.resource.spec.spark_settings.trigger_interval_seconds or 0)
-    drivers = drivers_of(world)
-    if not drivers and app.state in _HAS_DRIVER:
-        what = f"the SparkApplication is {app.state}, and has no driver: see the Spark operator, events, and quotas"
-        return _idle_query(what) if _absent(world, SparkRole.QUERY_DRIVER, app) >= STARTING_SECONDS else None
     may_run = runs or _absent(world, SparkRole.QUERY_EXECUTOR, app) < STARTING_SECONDS
     copies = may_run and query.progress is None and world.resource.spec.is_mirror
     since = max([pod.started for pod in drivers if pod.started is not None], default=app.submitted or app.created)
-    is_silent = query.recorded is None or query.recorded < since
-    if query.state is QueryState.STARTING and drivers and is_silent and not copies and world.now - since >= patience:
+    runs_long = world.now - since >= patience
+    is_silent = query.recorded is None or query.recorded < since or world.now - query.recorded > SILENT_SECONDS
+    if query.state is QueryState.STARTING and drivers and is_silent and not copies and runs_long:
         what = f"its driver runs, and has recorded no batch for {patience:.0f} s"
         return _idle_query(f"{what}: see its log, and whether it reaches source, sink and API server")
-    if query.state is QueryState.FOLLOWING and _brings_no_row(world, patience):
+    if query.state in (QueryState.FOLLOWING, QueryState.SILENT) and runs_long and _brings_no_row(world, patience):
         what = f"no batch of existing rows was committed for {BATCH_SECONDS:.0f} s"
         return _idle_query(f"{what}: see the logs of its driver and its executors")
     return None
@@ -112,9 +122,10 @@ def _brings_no_row(world: World, patience: float) -> bool:
     return bool(channels) and all(is_still(channel, world, patience) for channel in channels)
 
 
-def _absent(world: World, role: SparkRole, app: Application) -> float:
-    """Seconds for which no pod of a role has run although the application was submitted; 0 while one runs."""
-    return world.now - max(world.none_runs_since.get(role, world.now), app.submitted or 0.0, app.created)
+def _absent(world: World, role: SparkRole, app: Application, pod: SparkPod | None = None) -> float:
+    """Seconds for which no pod of a role has run although it should, and this one is there; 0 while one runs."""
+    since = world.none_runs_since.get(role, world.now)
+    return world.now - max(since, app.submitted or 0.0, app.created, 0.0 if pod is None else pod.created)
 
 
 def _not_started(pods: Iterable[SparkPod]) -> str:

@@ -21,6 +21,7 @@ from tests.support.operator.query_worlds import (
     query_app,
     query_record,
     query_resource,
+    query_status,
     query_world,
 )
 from tests.support.operator.worlds import NOW, base, channel, description, reported
@@ -118,3 +119,24 @@ def test_the_time_without_a_driver_is_no_standstill() -> None:
     observe_movement(replace(bringing(age=7200, query_pods=()), now=NOW - 20), cache)
 
     assert condition(status_of(observe_movement(bringing(age=7200), cache)), "Degraded")["status"] == "False"
+
+
+@pytest.mark.parametrize("age", [1800, 2000, 86400])
+def test_a_driver_that_froze_while_it_brought_rows_stays_told(age: float) -> None:
+    """Also once its record is so old that nobody knows what it does."""
+    children = query_app("RUNNING", of=OBJECT, age=age + 100) | query_record(age=age)
+    driver = replace(DRIVER, started=NOW - age - 60)
+    cache, found = LoopCache(), replace(bringing(age=7200, query_pods=(driver,)), children=children)
+    observe_movement(replace(found, now=NOW - age), cache)
+
+    assert condition(status_of(observe_movement(found, cache)), "Degraded")["reason"] == "NotProgressing"
+
+
+def test_a_new_operator_does_not_blame_a_driver_that_has_just_begun() -> None:
+    """The status tells of a pod that waited until a moment ago."""
+    conditions = [{"type": "Degraded", "status": "True", "reason": "NotProgressing"}]
+    of = query_resource(query_status(conditions=conditions), **ALL_BY_QUERY)
+    found = bringing(age=310, query_pods=(replace(DRIVER, started=NOW - 310),))
+    found = replace(found, resource=of, children=query_app("RUNNING", of=of, age=310) | query_record())
+
+    assert condition(status_of(observe_movement(found, LoopCache())), "Degraded")["status"] == "False"

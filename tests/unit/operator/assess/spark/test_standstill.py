@@ -113,8 +113,13 @@ EXECUTOR = SparkPod(f"{NAME}-exec-9", "Running", terminated=False, is_executor=T
         (query_app("RUNNING", age=7200), (), "the SparkApplication is RUNNING, and has no driver"),
         (query_app("RUNNING", age=7200) | query_record(age=10), (), "the SparkApplication is RUNNING, and has no"),
         (query_app("SUBMITTED", age=299), (), ""),
-        (query_app("PENDING_RERUN", age=7200), (), ""),
-        (query_app("PENDING_RERUN", age=7200), (replace(EXECUTOR, phase="Pending"),), ""),
+        (query_app("", age=7200), (replace(DRIVER, phase="Failed"),), "the SparkApplication is new, and has no driver"),
+        (query_app("PENDING_RERUN", age=599), (), ""),
+        (query_app("PENDING_RERUN", age=599), (replace(EXECUTOR, phase="Pending"),), ""),
+        (query_app("PENDING_RERUN", age=601), (), "the SparkApplication is PENDING_RERUN, and has no driver"),
+        (query_app("UNKNOWN", age=601), (), "the SparkApplication is UNKNOWN, and has no driver"),
+        (query_app("SUSPENDED", age=7200), (), ""),
+        (query_app("SUBMITTED", age=7200) | query_record(age=2000), (RAN_OLD,), "has recorded no batch"),
         (query_app("SUBMITTED", age=7200) | query_record(age=10), (RAN_OLD,), ""),
     ],
 )
@@ -175,6 +180,18 @@ def test_pods_are_replaced_within_their_time(found: World, pods: tuple[SparkPod,
     assert says in problem.message
     assert told(found, cache, 16 + STARTING_SECONDS) is None
     assert told(gone, cache, 31 + STARTING_SECONDS) is None
+
+
+def test_an_executor_that_comes_after_a_time_without_work_has_its_time() -> None:
+    """With dynamic allocation an idle query has none."""
+    cache = LoopCache()
+    idle = replace(FOLLOWING, query_pods=(RAN_OLD,))
+    assert told(idle, cache) is None
+    assert told(idle, cache, 3000) is None
+    waits = replace(FOLLOWING, query_pods=(RAN_OLD, replace(REPLACED, created=NOW + 3000)))
+
+    assert told(waits, cache, 3001) is None
+    assert told(waits, cache, 3300) is not None
 
 
 def test_an_executor_of_a_copy_is_replaced_within_its_time() -> None:
