@@ -77,7 +77,8 @@ class PossibleGapStatus(ApiModel):
     start: Annotated[Time, Field(alias="from")]
     """Time until which the channel was consumed."""
     end: Annotated[Time, Field(alias="to")]
-    """Time from which on the channel has every change."""
+    """Time from which on the channel had every change when the gap was found. While a gap that a worker found keeps the
+    workers stopped, the stream may drop more; the next worker reports that."""
     found_by: Literal["Worker", "Operator"]
     """Worker: a worker did not get what lies between. Operator: the consume point is older than what the stream keeps,
     and no worker has looked yet."""
