@@ -127,6 +127,43 @@ async def test_a_dropped_shard_whose_lease_the_library_writes_anew_is_no_gap(sce
     assert not scene.tasks["w"].done()
 
 
+async def test_shards_that_come_while_a_description_is_under_way_have_not_vanished(scene: FollowScene) -> None:
+    await scene.begin()
+    await scene.put(KEYS, [1])
+    sink, slow, asked = RecordingSink(), asyncio.Event(), asyncio.Event()
+
+    async def handle(request: HttpRequest) -> HttpResponse:
+        answer = await scene.emulator.handle(request)
+        if request.path == "/DescribeStream" and slow.is_set():
+            slow.clear()
+            asked.set()
+            await asyncio.sleep(8)
+        return answer
+
+    scene.answers["b"] = handle
+    scene.worker("a", sink)
+    scene.worker("b", sink)
+    await until(lambda: len(sink.written) >= len(KEYS))
+    await asyncio.sleep(30)
+    slow.set()
+    await asyncio.wait_for(asked.wait(), 30)
+    scene.split()
+    await sync_shards(scene.stream_client(), table_of(scene), scene.stream_id)
+    await asyncio.sleep(40)
+
+    assert not scene.tasks["b"].done()
+
+
+def test_a_shard_that_was_read_and_dropped_has_not_vanished_where_its_lease_was_written_anew() -> None:
+    known = KnownLeases(lambda: 0.0)
+    known.look((Lease("s", ShardId("a"), 9, checkpoint=SHARD_END),))
+    known.look(())
+    known.look((Lease("s", ShardId("a")),))
+    known.look(())
+
+    assert known.vanished(frozenset()) == ()
+
+
 async def test_leases_of_another_table_of_the_same_name_are_not_ended_by_what_was_known_of_the_former(
     scene: FollowScene,
 ) -> None:

@@ -66,6 +66,11 @@ class KnownLeases:
         self._unread = {shard: seen for shard, seen in self._unread.items() if seen[1] >= since}
         self._gone = {shard: at for shard, at in self._gone.items() if at >= since}
 
+    @property
+    def unread(self) -> frozenset[ShardId]:
+        """Shards whose leases were unread when they were last seen."""
+        return frozenset(self._unread)
+
     def is_read(self, lease: Lease) -> bool:
         """Whether the shard was read to its end although its lease says otherwise."""
         return lease.counter < self._read.get(lease.shard_id, 0)
@@ -84,7 +89,9 @@ class KnownLeases:
         Args:
             there: shards that have a lease, or that the stream lists.
         """
-        return tuple(lease for shard, (lease, _) in self._unread.items() if shard not in there)
+        # one that was read and dropped, and whose lease was written anew, is in `_gone`
+        known = there | self._gone.keys()
+        return tuple(lease for shard, (lease, _) in self._unread.items() if shard not in known)
 
     def forget(self, leases: Iterable[Lease]) -> None:
         """These are told, and are not told again."""

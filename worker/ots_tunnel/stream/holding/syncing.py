@@ -72,11 +72,15 @@ async def sync_shards(
     """
     at_start = at_start or AtStart()
     listing = await table.list(stream_id)  # before the shards: see `decide.sync`
+    if known is not None:
+        known.look(listing.leases)
+    # the keeper lists on while the answer is under way: leases of shards that come meanwhile are in neither
+    before = frozenset() if known is None else known.unread
     found = await client.describe(stream_id)
     plan = plan_sync(stream_id, listing.leases, listing.half, found.shards, _kept_since(found, listing))
     vanished: tuple[Lease, ...] = ()
     if known is not None:
-        vanished = _vanished(known, listing, found)
+        vanished = _vanished(known, listing, found, before)
         plan = replace(plan, lost=tuple(lease for lease in plan.lost if not known.was_read(lease)))
     for lease in (*plan.lost, *plan.late, *vanished):
         tell_missing(lease)
@@ -101,13 +105,12 @@ async def sync_shards(
     return replace(done, delete=deleted, lost=lost)
 
 
-def _vanished(known: KnownLeases, listing: Listing, found: StreamShards) -> tuple[Lease, ...]:
+def _vanished(known: KnownLeases, listing: Listing, found: StreamShards, before: Set[ShardId]) -> tuple[Lease, ...]:
     """The leases that another program has deleted, together with their shards, before they were read."""
-    known.look(listing.leases)
     shards = {shard.shard_id for shard in found.shards}
     known.look_at_stream(shards)
     rows = {lease.shard_id for lease in listing.leases} | {half.shard_id for half in listing.half}
-    gone = known.vanished(rows | shards)
+    gone = tuple(each for each in known.vanished(rows | shards) if each.shard_id in before)
     known.forget(gone)
     return gone
 
