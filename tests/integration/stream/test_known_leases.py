@@ -74,22 +74,33 @@ async def listed(scene: FollowScene) -> set[ShardId]:
     return {shard.shard_id for shard in await scene.stream_client().shards(scene.stream_id)}
 
 
-async def test_a_finished_shard_whose_lease_the_library_writes_anew_is_not_read_again(
-    scene: FollowScene, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Its old values would come behind those of its children, for good."""
+async def read_across_a_split(scene: FollowScene, sink: RecordingSink) -> ShardId:
+    """A worker reads a shard to its end, and what its children bring; the shard."""
     await scene.begin()
     await scene.put(KEYS, [1])
-    sink = RecordingSink()
     scene.worker("w", sink)
     await until(lambda: len(sink.written) == len(KEYS))
     [parent] = await scene.leases()
     scene.split()
     await scene.put(KEYS, [2])
     await until(lambda: len(sink.written) == 2 * len(KEYS))
-    late = create_request(LEASES, Lease(scene.stream_id, parent))
+    return parent
+
+
+async def write_anew(scene: FollowScene, shard: ShardId) -> None:
+    """What the library does for a shard that it holds for a new one: a write without a condition."""
+    late = create_request(LEASES, Lease(scene.stream_id, shard))
     late.condition.row_existence = pb.IGNORE
     await table_of(scene).put(late)
+
+
+async def test_a_finished_shard_whose_lease_the_library_writes_anew_is_not_read_again(
+    scene: FollowScene, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its old values would come behind those of its children, for good."""
+    sink = RecordingSink()
+    parent = await read_across_a_split(scene, sink)
+    await write_anew(scene, parent)
 
     async def is_finished() -> bool:
         return (await scene.leases())[parent].is_finished
@@ -103,15 +114,7 @@ async def test_a_finished_shard_whose_lease_the_library_writes_anew_is_not_read_
 @pytest.mark.parametrize("pause", [0.0, 30.0])
 async def test_a_dropped_shard_whose_lease_the_library_writes_anew_is_no_gap(scene: FollowScene, pause: float) -> None:
     """The library has listed the shards before the stream dropped it, and writes after our worker's deletion."""
-    await scene.begin()
-    await scene.put(KEYS, [1])
-    sink = RecordingSink()
-    scene.worker("w", sink)
-    await until(lambda: len(sink.written) == len(KEYS))
-    [parent] = await scene.leases()
-    scene.split()
-    await scene.put(KEYS, [2])
-    await until(lambda: len(sink.written) == 2 * len(KEYS))
+    parent = await read_across_a_split(scene, RecordingSink())
     scene.clock.advance(DAY + 60)
 
     async def is_gone() -> bool:
@@ -119,9 +122,7 @@ async def test_a_dropped_shard_whose_lease_the_library_writes_anew_is_no_gap(sce
 
     await until(is_gone)
     await asyncio.sleep(pause)
-    late = create_request(LEASES, Lease(scene.stream_id, parent))
-    late.condition.row_existence = pb.IGNORE
-    await table_of(scene).put(late)
+    await write_anew(scene, parent)
 
     await until(is_gone)
     assert not scene.tasks["w"].done()
