@@ -70,7 +70,7 @@ def test_a_change_asks_for_the_counter_as_java_does_and_for_the_owner(made: Chan
 
 
 def test_every_change_of_java_has_a_recording() -> None:
-    ours = {change.Kind.HAND_OVER, change.Kind.RELEASE}
+    ours = {change.Kind.HAND_OVER, change.Kind.RELEASE, change.Kind.RESTORE}
 
     assert {each.kind for each in CHANGES.values()} == set(change.Kind) - ours
 
@@ -83,11 +83,15 @@ def test_a_row_is_written_as_java_writes_it() -> None:
     assert CHILD.checkpoint == TRIM_HORIZON
 
 
-def test_a_lease_is_created_by_javas_request_besides_its_condition() -> None:
+def test_a_lease_is_created_by_javas_request_besides_its_condition_and_what_the_row_says_of_it() -> None:
     request = create_request("leases", CHILD)
     assert request.condition.row_existence == pb.EXPECT_NOT_EXIST
+    created = decode_lease(decode_row(request.row))
+    assert isinstance(created, Lease)
+    assert created.created_if_missing
 
     request.condition.row_existence = pb.IGNORE
+    request.row = encode_lease(CHILD)
 
     assert request.SerializeToString() == SENT["create"]
 

@@ -208,7 +208,8 @@ class Fleet:
     def __init__(self, leases: int, seed: int, *, lost: float = 0.0, longest_batch: float = 5.0) -> None:
         self.time = 0.0
         self.random = random.Random(seed)
-        self.rows = {shard: Lease("s", shard) for shard in (ShardId(f"shard-{number}") for number in range(leases))}
+        shards = [ShardId(f"shard-{number}") for number in range(leases)]
+        self.rows = {shard: Lease("s", shard, created_if_missing=True) for shard in shards}
         self.workers: list[Worker] = []
         self.lost = lost
         self.longest_batch = longest_batch

@@ -107,8 +107,8 @@ class LogAction(enum.StrEnum):
     )
     LEASE_WRITTEN_ANEW = (
         "lease_written_anew",
-        "The lease of a shard that was read to its end was written anew, as a worker of the Java library does late; "
-        "SHARD_END is stored again.",
+        "A lease in use, or of a shard that was read to its end, was written anew, as a worker of the Java library "
+        "does late; it is restored.",
         "channel_id",
     )
     RETENTION_UNKNOWN = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from ots_tunnel.stream.holding.syncing import sync_shards
 from ots_tunnel.stream.lease import change
 from ots_tunnel.stream.lease.lease import SHARD_END, TRIM_HORIZON, Lease, WorkerId
 from ots_tunnel.stream.lease.requests import create_request
-from ots_tunnel.stream.lease.row import lease_key
+from ots_tunnel.stream.lease.row import encode_lease, lease_key
 from ots_tunnel.stream.shards import ShardId
 from tests.support.emulator.follow_scene import KEYS, LEASES, FollowScene, following
 from tests.support.emulator.stream_scene import quick_caller
@@ -91,6 +92,7 @@ async def write_anew(scene: FollowScene, shard: ShardId) -> None:
     """What the library does for a shard that it holds for a new one: a write without a condition."""
     late = create_request(LEASES, Lease(scene.stream_id, shard))
     late.condition.row_existence = pb.IGNORE
+    late.row = encode_lease(Lease(scene.stream_id, shard))
     await table_of(scene).put(late)
 
 
@@ -159,7 +161,7 @@ def test_a_shard_that_was_read_and_dropped_has_not_vanished_where_its_lease_was_
     known = KnownLeases(lambda: 0.0)
     known.look((Lease("s", ShardId("a"), 9, checkpoint=SHARD_END),))
     known.look(())
-    known.look((Lease("s", ShardId("a")),))
+    known.look((Lease("s", ShardId("a"), created_ms=7),))
     known.look(())
 
     assert known.vanished(frozenset()) == ()
@@ -273,7 +275,7 @@ async def test_children_are_read_while_nobody_tells_whether_the_stream_is_the_ta
 def test_a_deleted_lease_of_a_shard_that_was_read_is_evidence_unless_the_stream_lists_it() -> None:
     now = 0.0
     known = KnownLeases(lambda: now)
-    read, anew = Lease("s", ShardId("a"), 9, checkpoint=SHARD_END), Lease("s", ShardId("a"))
+    read, anew = Lease("s", ShardId("a"), 9, checkpoint=SHARD_END), Lease("s", ShardId("a"), created_ms=7)
     assert not known.was_read(anew)
     known.look((read,))
     assert known.was_read(anew)
@@ -301,17 +303,23 @@ async def test_a_memory_tells_what_was_seen_within_its_time() -> None:
     known.look((unread, read))
     assert known.vanished(set()) == (unread,)
     assert known.vanished({ShardId("a")}) == ()
-    anew, set_back = Lease("s", ShardId("b"), 1), Lease("s", ShardId("b"), 9)
+    anew, set_back = Lease("s", ShardId("b"), 12, created_ms=7), Lease("s", ShardId("b"), 9)
+    anew_on_purpose = replace(anew, created_if_missing=True)
 
     known.look((unread, anew))
     assert known.is_read(anew)
-    assert not known.is_read(set_back)  # a late list may tell of the time before
+    assert known.is_read(replace(set_back, counter=8))  # a late list tells of the time before
+    assert not known.is_read(set_back)
+    assert not known.is_read(anew_on_purpose)
     known.look((unread, set_back))
     assert not known.is_read(anew)
     known.look((unread, read))
     known.look((unread,))
     known.look((unread, anew))
     assert not known.is_read(anew)  # its row was deleted, to read the shard again
+    known.look((unread, read))
+    known.look((unread, anew_on_purpose))
+    assert not known.is_read(anew)
 
     now = REMEMBERED_SECONDS + 1
     known.look(())

@@ -35,7 +35,7 @@ from ots_tunnel.stream.lease import change
 from ots_tunnel.stream.lease.change import Change
 from ots_tunnel.stream.lease.lease import SHARD_END, HalfLease, Lease, Position, WorkerId
 from ots_tunnel.stream.lease.requests import create_request, create_table_request
-from ots_tunnel.stream.lease.row import KEY_NAMES, lease_key
+from ots_tunnel.stream.lease.row import KEY_NAMES, encode_lease, lease_key
 from ots_tunnel.stream.shards import ShardId
 from tests.support.emulator.emulator_scene import create_table_request as text_key_table
 from tests.support.emulator.stream_scene import StreamScene, no_pause, quick_caller, stream_scene
@@ -352,6 +352,7 @@ async def test_a_former_owner_changes_nothing_where_the_counters_meet_after_a_re
     mine = await taken(table)
     reset = create_request("leases", LEASE)
     reset.condition.row_existence = pb.IGNORE
+    reset.row = encode_lease(LEASE)
     await table.put(reset)
     theirs = await taken(table, OTHER)
     assert theirs.counter == mine.counter

@@ -79,6 +79,35 @@ class TestSightings:
 
         assert observe(observe({}, [free], NOW), [owned], NOW + 6)[owned.shard_id].since == NOW + 6
 
+    def test_a_lease_that_was_created_because_there_was_none_is_free_at_once(self) -> None:
+        new = Lease("s", ShardId("a"), created_ms=5, created_if_missing=True)
+
+        first = observe({}, [new], NOW)
+        [sighting] = observe(first, [new], NOW + 6).values()
+
+        assert sighting.is_expired(NOW, DURATION)
+
+    def test_a_row_that_may_stand_over_a_lease_in_use_is_free_when_it_has_stood_still(self) -> None:
+        new = Lease("s", ShardId("a"), created_ms=5)
+
+        first = observe({}, [new], NOW)
+        [sighting] = observe(first, [new], NOW + 6).values()
+
+        assert sighting.since == NOW
+
+    @pytest.mark.parametrize("is_ours", [False, True])
+    @pytest.mark.parametrize("owner", [A, WorkerId("")])
+    def test_a_row_that_was_written_anew_is_free_when_it_has_stood_still_since(
+        self, owner: WorkerId, is_ours: bool
+    ) -> None:
+        before = Lease("s", ShardId("a"), 7, owner, created_ms=5, created_if_missing=True)
+        anew = Lease("s", ShardId("a"), created_ms=6, created_if_missing=is_ours)
+
+        first = observe({}, [before], NOW - 30)
+        [sighting] = observe(first, [anew], NOW).values()
+
+        assert sighting.since == NOW
+
     def test_a_lease_that_is_gone_is_forgotten(self) -> None:
         assert observe(observe({}, leases(A), NOW), [], NOW) == {}
 

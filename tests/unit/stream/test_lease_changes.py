@@ -28,6 +28,10 @@ AFTER = [
     (change.store(MINE, SHARD_END), replace(MINE, counter=8, checkpoint=SHARD_END)),
     (change.hand_over(MINE, OTHER), replace(FREE, counter=8, owner=OTHER, stealer=OTHER)),
     (change.release(ASKED), replace(FREE, counter=8)),
+    (
+        change.restore(replace(FREE, counter=0), replace(MINE, checkpoint=Position("i"))),
+        replace(MINE, counter=8, checkpoint=Position("i")),
+    ),
 ]
 IDS = [f"{made.kind.value}, {made.before.owner}, {made.before.stealer}" for made, _ in AFTER]
 

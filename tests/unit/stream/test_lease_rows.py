@@ -53,6 +53,15 @@ def test_parents_in_any_order_and_empty_pieces_are_read() -> None:
     )
 
 
+@pytest.mark.parametrize(("value", "says"), [(True, True), (False, False), ("true", False), (1, False)])
+def test_a_row_says_that_it_was_created_because_there_was_none(value: Value, says: bool) -> None:
+    found = decode_lease(row({**WHOLE, "CreatedIfMissing": value}))
+
+    assert isinstance(found, Lease)
+    assert found.created_if_missing is says
+    assert found.counter == 3
+
+
 def test_the_newest_version_counts_and_other_attributes_are_ignored() -> None:
     columns = (Column("LeaseCounter", 4, 9), *row(WHOLE).columns, Column("other", 1, 5))
 

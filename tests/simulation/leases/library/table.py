@@ -16,7 +16,7 @@ from ots_tunnel.stream.calls.answers import service_answer
 from ots_tunnel.stream.lease import requests
 from ots_tunnel.stream.lease.change import Change, Kind
 from ots_tunnel.stream.lease.lease import Lease
-from ots_tunnel.stream.lease.row import COUNTER, decode_lease, lease_range
+from ots_tunnel.stream.lease.row import COUNTER, decode_lease, encode_lease, lease_range
 from ots_tunnel.stream.shards import ShardId
 
 #: Tries of a call, and seconds of one.
@@ -75,6 +75,7 @@ class LibraryTable:
         """Write a lease, in any case."""
         message = requests.create_request(self.name, lease)
         message.condition.row_existence = pb.IGNORE
+        message.row = encode_lease(lease)
         await self.call("PutRow", message)
 
     async def delete(self, lease: Lease) -> None:

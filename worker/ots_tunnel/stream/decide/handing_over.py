@@ -49,7 +49,9 @@ def give_away(me: WorkerId, mine: Iterable[Lease], sightings: Sightings, now: fl
     loads = Counter(
         each.lease.owner
         for each in sightings.values()
-        if each.lease.owner != me and not each.lease.is_handed_over and not each.is_expired(now, duration)
+        if each.lease.owner not in (NO_WORKER, me)
+        and not each.lease.is_handed_over
+        and not each.is_expired(now, duration)
     )
     changes = []
     for lease in sorted(mine, key=lambda lease: lease.shard_id):

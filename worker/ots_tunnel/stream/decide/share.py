@@ -4,6 +4,7 @@ Theory of operation. Every worker counts for itself, by one rule, and the rule i
 one table would take leases from each other without end.
 
     counted   leases whose owner lives and that no worker has asked for, by owner; finished shards count as others
+              do; those without an owner do not, also where they are not free yet
     workers   the owners of counted leases, and this worker, even if it has none
     target    all leases / workers, rounded up
     need      target - leases of this worker that are counted
@@ -43,7 +44,7 @@ def share_of(me: WorkerId, sightings: Sightings, now: float, duration: float) ->
     counts.update(
         sighting.lease.owner
         for sighting in sightings.values()
-        if sighting.lease.stealer == NO_WORKER and not sighting.is_expired(now, duration)
+        if sighting.lease.stealer == NO_WORKER != sighting.lease.owner and not sighting.is_expired(now, duration)
     )
     target = -(-len(sightings) // len(counts))
     return Share(dict(counts), target, target - counts[me])

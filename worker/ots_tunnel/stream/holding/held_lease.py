@@ -8,6 +8,10 @@ The fence is that of a tunnel's client, with the lease's duration as its timeout
 counts from before it was sent, and writes to the sink end D before the lease may get another owner
 (`ots_tunnel.fence`).
 
+A worker of the Java library may write the lease anew while it is held (`decide.sightings`). The next renewal or
+checkpoint is refused then, the row is read, and what was lost is restored: no other worker of this package takes it
+before the lease's duration is over. So the work goes on, and the checkpoint stays, also that of a finished shard.
+
 A lease that was lost is not held again: a worker that takes it anew has another `HeldLease`, so that work for the first
 one cannot store a checkpoint in the second.
 """
@@ -15,11 +19,13 @@ one cannot store a checkpoint in the second.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from ots_tunnel.errors import OwnershipLost
+from ots_tunnel.errors import CodecError, OwnershipLost
 from ots_tunnel.fence import Fence
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.holding.settings import LeaseSettings
 from ots_tunnel.stream.lease import change
@@ -27,12 +33,14 @@ from ots_tunnel.stream.lease.change import Change
 from ots_tunnel.stream.lease.lease import NO_WORKER, Lease, Position, WorkerId
 from ots_tunnel.stream.shards import ShardId
 
+logger = logging.getLogger(__name__)
+
 
 class HeldLease:
     """A lease from its take on, until it is handed over or lost.
 
     Args:
-        taken: as it was taken.
+        taken: as it was taken, or restored since.
         sent_at: time of `clock` before the take was sent.
         clock: monotonic seconds that count suspended time.
     """
@@ -140,8 +148,9 @@ class HeldLease:
             if self._over:
                 return False
             sent_at, is_doubted = self._clock(), bool(self._doubted)
-            after = await self._table.apply(make(self.lease), doubted=self._doubted, wanted=self._is_held)
-            self._doubted.clear()  # there is an answer; a call that fails or is cancelled leaves what it has sent
+            after = await self._answered(make(self.lease))
+            if after is None and await self._restore():
+                after = await self._answered(make(self.lease))
             if not self._is_held():
                 return False  # lost meanwhile: the counter may be that of another `HeldLease`
             if after is None:
@@ -151,6 +160,29 @@ class HeldLease:
             self.lease = after
             self.fence.heartbeat_answered(sent_at)
             return True
+
+    async def _answered(self, made: Change) -> Lease | None:
+        after = await self._table.apply(made, doubted=self._doubted, wanted=self._is_held)
+        self._doubted.clear()  # there is an answer; a call that fails or is cancelled leaves what it has sent
+        return after
+
+    async def _restore(self) -> bool:
+        """Restore a lease that was written anew as a whole; whether it is this worker's again."""
+        if not self._is_held():
+            return False
+        try:
+            row = await self._table.get(self.lease.stream_id, self.shard_id)
+        except CodecError:
+            return False  # no lease any more; the next list tells what is wrong with it
+        if not isinstance(row, Lease) or not row.may_hide_another or row.created_ms == self.taken.created_ms:
+            return False
+        restored = await self._answered(change.restore(row, self.lease))
+        if restored is None or not self._is_held():
+            return False
+        self.taken = self.lease = restored
+        fields = {"action": LogAction.LEASE_WRITTEN_ANEW, "channel_id": self.shard_id}
+        logger.warning("another worker has written the lease of a shard anew, which is restored", extra=fields)
+        return True
 
     def _is_held(self) -> bool:
         return not self._over

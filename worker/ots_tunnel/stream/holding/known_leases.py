@@ -6,12 +6,15 @@ Theory of operation. A list shows what is there. Three things show only beside a
                                                the changes of one that was not read may be missing
     a lease that was finished and is unread    the library writes the lease of a new shard in any case, and such a
                                                write may be late: the shard was read, and reading it again would bring
-                                               old values over those that its children have brought since. Its counter
-                                               begins again; whoever sets a checkpoint back on purpose leaves it
+                                               old values over those that its children have brought since. The row was
+                                               written as a whole, at another time; whoever sets a checkpoint back on
+                                               purpose changes the row that is there
     a lease that was finished, was gone, and   the same for a shard that the stream has dropped meanwhile: workers have
     is there again, unread                     deleted its lease. It was read, and nothing of it is missing
 
-A row is also deleted to read its shard again. Then the stream lists the shard, and what was known of it is over.
+A row is also deleted to read its shard again. Then the stream lists the shard, and what was known of it is over. Where
+a worker of this package has created the row since, it says that there was none (`Lease.created_if_missing`); nothing
+else tells where a worker of the library has done so before this one could list that the row was missing.
 
 Lists come every few seconds, by the rounds of the keeper and by each sync. What was seen longer ago than
 REMEMBERED_SECONDS tells nothing of leases that are gone: others may have read them since.
@@ -39,8 +42,8 @@ class KnownLeases:
         self._clock = clock
         #: Leases as they were when they were last seen, if unread, and when.
         self._unread: dict[ShardId, tuple[Lease, float]] = {}
-        #: Shards that are read to the end, with their leases' counters of then.
-        self._read: dict[ShardId, int] = {}
+        #: Leases of shards that are read to the end.
+        self._read: dict[ShardId, Lease] = {}
         #: Shards that were read to the end, and whose leases were gone in a list, and when that was.
         self._gone: dict[ShardId, float] = {}
 
@@ -53,11 +56,11 @@ class KnownLeases:
         # the library overwrites a row; one that was deleted, to read its shard again, is missing in a list
         gone = self._read.keys() - listed.keys()
         self._gone |= dict.fromkeys(gone, now)
-        self._read = {shard: counter for shard, counter in self._read.items() if shard not in gone}
+        self._read = {shard: lease for shard, lease in self._read.items() if shard not in gone}
         for lease in listed.values():
             shard = lease.shard_id
             if lease.is_finished:
-                self._read[shard] = lease.counter
+                self._read[shard] = lease
                 self._unread.pop(shard, None)
             elif not self.is_read(lease):
                 self._read.pop(shard, None)
@@ -73,7 +76,12 @@ class KnownLeases:
 
     def is_read(self, lease: Lease) -> bool:
         """Whether the shard was read to its end although its lease says otherwise."""
-        return lease.counter < self._read.get(lease.shard_id, 0)
+        read = self._read.get(lease.shard_id)
+        if read is None:
+            return False
+        if lease.created_ms == read.created_ms:  # the same row, as it was before; set back, it keeps its counter
+            return lease.counter < read.counter
+        return not lease.created_if_missing
 
     def was_read(self, lease: Lease) -> bool:
         """Whether the shard, which the stream does not list any more, was read to its end before."""

@@ -42,8 +42,9 @@ class SeenLeases:
         self._clock = clock
         self._doubt = doubt
         self._report = report
-        #: When this worker became the owner of each lease that it holds, by the service's clock.
-        self._owned_ms: dict[ShardId, int | None] = {}
+        #: The counter with which this worker took or restored each lease that it holds, and when it did, by the
+        #: service's clock.
+        self._owned_ms: dict[ShardId, tuple[int, int | None]] = {}
         #: Leases that another worker has changed under this one, with this one's last counter and that time.
         self._refused: dict[ShardId, tuple[int, int | None]] = {}
         #: Shards whose leases an earlier process of this id has left, until it no longer matters; None before a list.
@@ -70,10 +71,11 @@ class SeenLeases:
         self.sightings = observe(self.sightings, listing.leases, self._clock())
         self.known.look(listing.leases)
         self.answered = max(self.answered, asked_at)
-        for shard in held.keys() & self.sightings.keys() - self._owned_ms.keys():
-            lease = self.sightings[shard].lease
-            if lease.owner == self._me and lease.counter >= held[shard].taken.counter:
-                self._owned_ms[shard] = lease.owned_ms
+        for shard in held.keys() & self.sightings.keys():
+            lease, taken = self.sightings[shard].lease, held[shard].taken
+            is_known = shard in self._owned_ms and self._owned_ms[shard][0] == taken.counter
+            if not is_known and lease.owner == self._me and lease.counter >= taken.counter:
+                self._owned_ms[shard] = taken.counter, lease.owned_ms
         if self._inherited is None:
             # What was handed to this worker has no writes before it.
             mine = (lease for lease in listing.leases if lease.owner == self._me and not lease.is_handed_over)
@@ -91,7 +93,8 @@ class SeenLeases:
 
     def lost(self, held: HeldLease) -> None:
         """A lease is not held any more."""
-        owned_ms = self._owned_ms.pop(held.shard_id, None)
+        counter, owned_ms = self._owned_ms.pop(held.shard_id, (held.taken.counter, None))
+        owned_ms = owned_ms if counter == held.taken.counter else None
         if held.was_refused:  # and not given away
             self._refused[held.shard_id] = held.lease.counter, owned_ms
 

@@ -3,7 +3,7 @@
 Theory of operation
 -------------------
 A change is made by one conditional write, so of two workers that saw the same lease one succeeds. The vendor's Java
-library makes the first five; the last two are changes that its workers understand:
+library makes the first five; the last three are changes that its workers understand:
 
     change       writes                                   where                             counter
     RENEW        counter                                  counter and owner are as seen     + 1
@@ -13,11 +13,14 @@ library makes the first five; the last two are changes that its workers understa
     CHECKPOINT   counter, checkpoint                      counter and owner are as seen     + 1
     HAND_OVER    counter, owner = stealer = heir          counter and owner are as seen     + 1
     RELEASE      counter, owner = none, stealer = none    counter and owner are as seen     + 1
+    RESTORE      counter, owner = me, stealer = none,     counter and owner are as seen     + 1 of the lost one
+                 checkpoint
 
 The library asks for the counter alone, and its workers also write the lease of a new shard whether there is one or not.
 Such a write can be late and set a lease that is held back to counter 0 without an owner. Another worker then takes it,
 and when its counter comes to where that of the former owner stands, the counter alone would let both of them change the
-lease. The owner tells them apart: the former one's next renewal is refused.
+lease. The owner tells them apart: the former one's next renewal is refused. Then the former owner reads the row, and
+restores in it what was lost, as long as no worker has taken it.
 
 A steal leaves the counter, so that the owner's next renewal succeeds and finds it. A transfer leaves the stealer: owner
 and stealer are one, and that is how the thief sees that the lease is its own before it has taken it. A hand-over makes
@@ -46,6 +49,7 @@ class Kind(enum.Enum):
     CHECKPOINT = "checkpoint"
     HAND_OVER = "hand over"
     RELEASE = "release"
+    RESTORE = "restore"
 
 
 #: Attributes that a change writes, in the library's order.
@@ -57,6 +61,7 @@ WRITES: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.CHECKPOINT: (COUNTER, CHECKPOINT),
     Kind.HAND_OVER: (COUNTER, OWNER, STEALER),
     Kind.RELEASE: (COUNTER, OWNER, STEALER),
+    Kind.RESTORE: (COUNTER, OWNER, STEALER, CHECKPOINT),
 }
 
 
@@ -66,14 +71,16 @@ class Change:
 
     Args:
         before: the lease as seen.
-        worker: who takes or steals, or the heir.
+        worker: who takes, steals or restores, or the heir.
         position: the new checkpoint.
+        counter: that of the lost lease, which is restored.
     """
 
     kind: Kind
     before: Lease
     worker: WorkerId = NO_WORKER
     position: Position | None = None
+    counter: int = 0
 
     @property
     def after(self) -> Lease:
@@ -81,9 +88,11 @@ class Change:
         lease = self.before
         if self.kind is Kind.STEAL:
             return replace(lease, stealer=self.worker)
-        lease = replace(lease, counter=lease.counter + 1)
+        lease = replace(lease, counter=max(lease.counter, self.counter) + 1)
+        if self.position is not None:
+            lease = replace(lease, checkpoint=self.position)
         match self.kind:
-            case Kind.TAKE:
+            case Kind.TAKE | Kind.RESTORE:
                 return replace(lease, owner=self.worker, stealer=NO_WORKER)
             case Kind.TRANSFER:
                 return replace(lease, owner=lease.stealer)
@@ -91,7 +100,7 @@ class Change:
                 return replace(lease, owner=self.worker, stealer=self.worker)
             case Kind.RELEASE:
                 return replace(lease, owner=NO_WORKER, stealer=NO_WORKER)
-        return lease if self.position is None else replace(lease, checkpoint=self.position)
+        return lease
 
     def may_be_made_to(self, row: Lease) -> bool:
         """Whether the write's condition holds for the row."""
@@ -151,3 +160,8 @@ def hand_over(lease: Lease, heir: WorkerId) -> Change:
 def release(lease: Lease) -> Change:
     """Leave the lease to any worker."""
     return Change(Kind.RELEASE, lease)
+
+
+def restore(row: Lease, lost: Lease) -> Change:
+    """Put into a row, which a worker of the Java library has written over a lease, what it has lost."""
+    return Change(Kind.RESTORE, row, lost.owner, lost.checkpoint, lost.counter)

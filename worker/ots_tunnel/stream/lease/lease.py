@@ -32,6 +32,8 @@ class Lease:
         parents: shards that have to be read before this one.
         created_ms, owned_ms: when the row was written as a whole, and the owner last, by the service's clock, Unix
             milliseconds; None if unknown.
+        created_if_missing: whether the row was written because there was none. Of a row of the Java library that is
+            not known: it may stand in place of one that had an owner and a checkpoint.
     """
 
     stream_id: str
@@ -43,11 +45,17 @@ class Lease:
     parents: frozenset[ShardId] = frozenset()
     created_ms: int | None = field(default=None, repr=False, compare=False)
     owned_ms: int | None = field(default=None, repr=False, compare=False)
+    created_if_missing: bool = field(default=False, repr=False, compare=False)
 
     @property
     def is_finished(self) -> bool:
         """Whether the shard was read to its end."""
         return self.checkpoint == SHARD_END
+
+    @property
+    def may_hide_another(self) -> bool:
+        """Whether the row is as the Java library writes it for a new shard, which it may do over a lease in use."""
+        return (self.counter, self.owner) == (0, NO_WORKER) and not self.created_if_missing
 
     @property
     def is_handed_over(self) -> bool:

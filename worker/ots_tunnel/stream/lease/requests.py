@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ots_tunnel.model import Value
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row, encode_value
@@ -44,7 +46,8 @@ def get_request(table: str, stream_id: str, shard_id: ShardId) -> pb.GetRowReque
 def create_request(table: str, lease: Lease, over: HalfLease | None = None) -> pb.PutRowRequest:
     """Write a new lease, unless there is one.
 
-    The Java library writes it in any case, and so can reset a lease that another worker has created and taken.
+    The Java library writes it in any case, and so can reset a lease that another worker has created and taken. The row
+    says that it was not written so (`Lease.created_if_missing`).
 
     Args:
         over: the half row that the lease replaces; a row that has been completed meanwhile is left alone.
@@ -54,7 +57,8 @@ def create_request(table: str, lease: Lease, over: HalfLease | None = None) -> p
         name = over.missing[0]
         is_missing = equal(name, _NO_COUNTER if name == COUNTER else _NO_TEXT, or_missing=True)
         condition = pb.Condition(row_existence=pb.EXPECT_EXIST, column_condition=is_missing.SerializeToString())
-    return pb.PutRowRequest(table_name=table, row=encode_lease(lease), condition=condition, return_content=_nothing())
+    row = encode_lease(replace(lease, created_if_missing=True))
+    return pb.PutRowRequest(table_name=table, row=row, condition=condition, return_content=_nothing())
 
 
 def change_request(table: str, change: Change) -> pb.UpdateRowRequest:

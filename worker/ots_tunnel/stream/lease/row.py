@@ -1,16 +1,19 @@
-"""The row of a lease, byte for byte as the vendor's Java library writes it.
+"""The row of a lease, byte for byte as the vendor's Java library writes it, and one attribute more.
 
-    StreamId        key        text      stream of the table that is read
-    StatusType      key        text      LeaseKey; other types are other programs' rows
-    StatusValue     key        text      shard
-    LeaseCounter    attribute  integer   from 0
-    LeaseOwner      attribute  text      empty without an owner
-    LeaseStealer    attribute  text      empty without one
-    Checkpoint      attribute  text      TRIM_HORIZON, SHARD_END or an iterator
-    ParentShardIds  attribute  text      each parent and a line feed; the order means nothing
+    StreamId          key        text      stream of the table that is read
+    StatusType        key        text      LeaseKey; other types are other programs' rows
+    StatusValue       key        text      shard
+    LeaseCounter      attribute  integer   from 0
+    LeaseOwner        attribute  text      empty without an owner
+    LeaseStealer      attribute  text      empty without one
+    Checkpoint        attribute  text      TRIM_HORIZON, SHARD_END or an iterator
+    ParentShardIds    attribute  text      each parent and a line feed; the order means nothing
+    CreatedIfMissing  attribute  boolean   true in the rows that this package creates
 
-All five attributes are always there. No cell has a version of its own: tools take that of the counter as the time at
-which the owner lived. Source: the library's code, and rows that it wrote (tests/unit/stream/test_lease_rows.py).
+The first five attributes are always there. The library does not know the last one and leaves it where it is, except
+when it writes a row as a whole, which it does whether there is one or not: then it is gone. No cell has a version of
+its own: tools take that of the counter as the time at which the owner lived. Source: the library's code, and rows
+that it wrote (tests/unit/stream/test_lease_rows.py).
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ OWNER: Final = "LeaseOwner"
 STEALER: Final = "LeaseStealer"
 CHECKPOINT: Final = "Checkpoint"
 PARENTS: Final = "ParentShardIds"
+CREATED_IF_MISSING: Final = "CreatedIfMissing"
 #: In the order in which the library writes them.
 ATTRIBUTES: Final = (COUNTER, OWNER, STEALER, CHECKPOINT, PARENTS)
 _PARENT_END = "\n"
@@ -76,6 +80,8 @@ def encode_lease(lease: Lease) -> bytes:
         CodecError: the id of a parent holds a line feed.
     """
     columns = [Column(name, attribute(lease, name)) for name in ATTRIBUTES]
+    if lease.created_if_missing:
+        columns.append(Column(CREATED_IF_MISSING, True))
     return encode_row(lease_key(lease.stream_id, lease.shard_id), columns)
 
 
@@ -109,6 +115,7 @@ def decode_lease(row: DecodedRow) -> Lease | HalfLease:
         frozenset(map(ShardId, filter(None, parents.split(_PARENT_END)))),
         written[PARENTS],  # once, with the row
         written[OWNER],
+        values.get(CREATED_IF_MISSING) is True,
     )
 
 
