@@ -10,7 +10,9 @@ counts from before it was sent, and writes to the sink end D before the lease ma
 
 A worker of the Java library may write the lease anew while it is held (`decide.sightings`). The next renewal or
 checkpoint is refused then, the row is read, and what was lost is restored: no other worker of this package takes it
-before the lease's duration is over. So the work goes on, and the checkpoint stays, also that of a finished shard.
+before the lease's duration is over. So the work goes on, and the checkpoint stays, also that of a finished shard. It is
+not restored where another worker may have owned it before that write: once it has expired, or was given away by a call
+without an answer.
 
 A lease that was lost is not held again: a worker that takes it anew has another `HeldLease`, so that work for the first
 one cannot store a checkpoint in the second.
@@ -23,10 +25,11 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from ots_tunnel.errors import CodecError, OwnershipLost
+from ots_tunnel.errors import CodecError, OwnershipLost, TunnelError
 from ots_tunnel.fence import Fence
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.stream.calls.lease_table import LeaseTable
+from ots_tunnel.stream.calls.passing import may_pass
 from ots_tunnel.stream.holding.settings import LeaseSettings
 from ots_tunnel.stream.lease import change
 from ots_tunnel.stream.lease.change import Change
@@ -69,6 +72,8 @@ class HeldLease:
         #: Whether the lease was left by an earlier process of this id, whose last writes may still take effect.
         self.is_inherited = is_inherited
         self._over = False
+        #: Whether a gift was sent, whose answer may have been lost.
+        self._may_be_given = False
         #: Whether an answer has told that another worker has changed the lease.
         self.was_refused = False
 
@@ -129,7 +134,9 @@ class HeldLease:
             TunnelError: it is not known whether it is handed over; writes are forbidden all the same.
         """
         self.fence.revoke()
-        await self._apply(lambda lease: self._gift(lease, heir))
+        if await self.renew():  # what was written anew is restored, and then given
+            self._may_be_given = True
+            await self._apply(lambda lease: self._gift(lease, heir))
         self.end()
         return True
 
@@ -148,41 +155,59 @@ class HeldLease:
             if self._over:
                 return False
             sent_at, is_doubted = self._clock(), bool(self._doubted)
-            after = await self._answered(make(self.lease))
+            after = await self._send(make(self.lease))
             if after is None and await self._restore():
-                after = await self._answered(make(self.lease))
+                after = await self._send(make(self.lease))
+            self._doubted.clear()  # there is an answer; a call that fails or is cancelled leaves what it has sent
             if not self._is_held():
                 return False  # lost meanwhile: the counter may be that of another `HeldLease`
             if after is None:
                 self.was_refused = not is_doubted
                 self.end()
                 return False
+            if after.created_ms != self.taken.created_ms:
+                self.taken = after  # restored, also by an earlier call without an answer
             self.lease = after
             self.fence.heartbeat_answered(sent_at)
             return True
 
-    async def _answered(self, made: Change) -> Lease | None:
-        after = await self._table.apply(made, doubted=self._doubted, wanted=self._is_held)
-        self._doubted.clear()  # there is an answer; a call that fails or is cancelled leaves what it has sent
-        return after
+    async def _send(self, made: Change) -> Lease | None:
+        return await self._table.apply(made, doubted=self._doubted, wanted=self._is_held)
 
     async def _restore(self) -> bool:
         """Restore a lease that was written anew as a whole; whether it is this worker's again."""
-        if not self._is_held():
+        if not self._may_restore():
             return False
-        try:
-            row = await self._table.get(self.lease.stream_id, self.shard_id)
-        except CodecError:
-            return False  # no lease any more; the next list tells what is wrong with it
-        if not isinstance(row, Lease) or not row.may_hide_another or row.created_ms == self.taken.created_ms:
+        row = await self._row()
+        if row is None or not row.may_hide_another or row.created_ms == self.taken.created_ms:
             return False
-        restored = await self._answered(change.restore(row, self.lease))
-        if restored is None or not self._is_held():
+        # a position was sent when everything before it was written
+        sent = [each.position for each in self._doubted if each.position is not None]
+        lost = replace(self.lease, checkpoint=sent[-1]) if sent else self.lease
+        self._doubted.clear()  # the row is another one
+        restored = await self._table.apply(change.restore(row, lost), doubted=self._doubted, wanted=self._may_restore)
+        if restored is None or not self._may_restore():
             return False
+        self._doubted.clear()
         self.taken = self.lease = restored
         fields = {"action": LogAction.LEASE_WRITTEN_ANEW, "channel_id": self.shard_id}
         logger.warning("another worker has written the lease of a shard anew, which is restored", extra=fields)
         return True
+
+    async def _row(self) -> Lease | None:
+        """The lease as it stands in the table; None where it is none, or cannot be read now."""
+        try:
+            row = await self._table.get(self.lease.stream_id, self.shard_id)
+        except CodecError:
+            return None  # the next list tells what is wrong with it
+        except TunnelError as error:
+            if not may_pass(error):
+                raise
+            return None
+        return row if isinstance(row, Lease) else None
+
+    def _may_restore(self) -> bool:
+        return not (self._over or self._may_be_given or self.has_expired)
 
     def _is_held(self) -> bool:
         return not self._over

@@ -7,7 +7,8 @@ library makes the first five; the last three are changes that its workers unders
 
     change       writes                                   where                             counter
     RENEW        counter                                  counter and owner are as seen     + 1
-    TAKE         counter, owner = me, stealer = none      counter and owner are as seen     + 1
+    TAKE         counter, owner = me, stealer = none      counter and owner are as seen,    + 1
+                                                          and of a new row how it came
     STEAL        stealer = me                             owner is as seen, no stealer
     TRANSFER     counter, owner = stealer                 counter and owner are as seen     + 1
     CHECKPOINT   counter, checkpoint                      counter and owner are as seen     + 1
@@ -83,6 +84,15 @@ class Change:
     counter: int = 0
 
     @property
+    def asks_how_the_row_came(self) -> bool:
+        """Whether the row must still be the one that was created because there was none.
+
+        Another worker may have taken that one since, and a late write of the library may have set it back to what was
+        seen: counter 0, no owner.
+        """
+        return self.kind is Kind.TAKE and self.before.counter == 0 and self.before.created_if_missing
+
+    @property
     def after(self) -> Lease:
         """The lease after the change."""
         lease = self.before
@@ -106,6 +116,8 @@ class Change:
         """Whether the write's condition holds for the row."""
         if self.kind is Kind.STEAL:
             return row.owner == self.before.owner and row.stealer == NO_WORKER
+        if self.asks_how_the_row_came and not row.created_if_missing:
+            return False
         return (row.counter, row.owner) == (self.before.counter, self.before.owner)
 
     def made_to(self, row: Lease) -> Lease:

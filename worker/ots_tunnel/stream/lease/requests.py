@@ -12,6 +12,7 @@ from ots_tunnel.stream.lease.change import WRITES, Change, Kind
 from ots_tunnel.stream.lease.lease import NO_WORKER, HalfLease, Lease
 from ots_tunnel.stream.lease.row import (
     COUNTER,
+    CREATED_IF_MISSING,
     KEY_NAMES,
     OWNER,
     STEALER,
@@ -69,9 +70,11 @@ def change_request(table: str, change: Change) -> pb.UpdateRowRequest:
     before, after = change.before, change.after
     columns = [Column(name, attribute(after, name)) for name in WRITES[change.kind]]
     if change.kind is Kind.STEAL:
-        needed = _both(equal(OWNER, before.owner), equal(STEALER, NO_WORKER, or_missing=True))
+        needed = _all(equal(OWNER, before.owner), equal(STEALER, NO_WORKER, or_missing=True))
     else:
         needed = _as_seen(before)
+        if change.asks_how_the_row_came:
+            needed = _all(equal(COUNTER, before.counter), equal(OWNER, before.owner), equal(CREATED_IF_MISSING, True))
     return pb.UpdateRowRequest(
         table_name=table,
         row_change=encode_row(lease_key(before.stream_id, before.shard_id), columns),
@@ -103,10 +106,10 @@ def equal(name: str, value: Value, *, or_missing: bool = False) -> pb.Filter:
 
 
 def _as_seen(lease: Lease) -> pb.Filter:
-    return _both(equal(COUNTER, lease.counter), equal(OWNER, lease.owner))
+    return _all(equal(COUNTER, lease.counter), equal(OWNER, lease.owner))
 
 
-def _both(*filters: pb.Filter) -> pb.Filter:
+def _all(*filters: pb.Filter) -> pb.Filter:
     both = pb.CompositeColumnValueFilter(combinator=pb.LO_AND, sub_filters=filters)
     return pb.Filter(type=pb.FT_COMPOSITE_COLUMN_VALUE, filter=both.SerializeToString())
 
