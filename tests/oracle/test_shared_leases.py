@@ -226,9 +226,8 @@ async def test_java_and_we_share_a_table_through_splits_and_hand_over_to_each_ot
                 lambda: together(java, sink) == {key: list(range(9)) for key in KEYS}, 120, "the library reads on"
             )
         except AssertionError as error:
-            error.add_note(
-                f"leases: {(await table.list(stream_id)).leases}, stopped: {java.of('stop')}, errors: {java.of('error')}"
-            )
+            leases, stopped, errors = (await table.list(stream_id)).leases, java.of("stop"), java.of("error")
+            error.add_note(f"leases: {leases}, stopped: {stopped}, errors: {errors}")
             raise
         ordered = [numbers == sorted(numbers) for numbers in java.written.values()]
         assert all(ordered)

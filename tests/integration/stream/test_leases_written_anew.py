@@ -17,6 +17,7 @@ from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.following.settings import FollowSettings
+from ots_tunnel.stream.holding.settings import LeaseSettings
 from ots_tunnel.stream.lease import change
 from ots_tunnel.stream.lease.lease import NO_WORKER, Lease, WorkerId
 from ots_tunnel.stream.lease.requests import create_request, delete_request
@@ -244,3 +245,30 @@ async def test_a_lease_that_is_lost_otherwise_is_not_restored(scene: FollowScene
         theirs = await table_of(scene).apply(change.take((await scene.leases())[shard], WorkerId("java")))
         await asyncio.sleep(10)
         assert (await scene.leases())[shard] == theirs
+
+
+@pytest.mark.parametrize("dies", [False, True])
+async def test_the_next_owner_reads_on_where_the_former_one_was(scene: FollowScene, dies: bool) -> None:
+    """That one is gone, so it cannot restore its lease."""
+    await scene.begin()
+    await scene.put(KEYS, [1])
+    sink = RecordingSink()
+    worker = scene.worker("first", sink)
+    await until(lambda: written(sink) == len(KEYS))
+    leases = LeaseSettings(take_interval=60, steals=False)
+    scene.worker("second", sink, FollowSettings(leases))
+    await asyncio.sleep(30)
+    [shard] = await scene.leases()
+    if dies:
+        scene.tasks["first"].cancel()
+    else:
+        worker.drain()
+        await scene.tasks["first"]
+    await asyncio.sleep(1)
+    assert (await scene.leases())[shard].owner == ("first" if dies else NO_WORKER)
+    await write_anew(scene, shard)
+    await scene.put(KEYS, [2])
+    await until(lambda: written(sink) >= 2 * len(KEYS), 300)
+    await asyncio.sleep(30)
+
+    assert written(sink) == 2 * len(KEYS)
