@@ -48,12 +48,21 @@ def test_the_library_of_the_simulation_sends_a_change_as_java_does(name: str) ->
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_is_sent_as_java_sends_it_besides_its_condition(name: str) -> None:
-    request, sent = change_request("leases", CHANGES[name]), pb.UpdateRowRequest.FromString(SENT[name])
+    as_java = replace(CHANGES[name], takes_released=False)
+    request, sent = change_request("leases", as_java), pb.UpdateRowRequest.FromString(SENT[name])
     if CHANGES[name].kind is not change.Kind.STEAL:
         assert request.condition.row_existence == sent.condition.row_existence
         request.condition.CopyFrom(sent.condition)
 
     assert request.SerializeToString() == SENT[name]
+
+
+def test_a_take_also_says_that_the_owner_takes_released_leases() -> None:
+    columns = decode_row(change_request("leases", CHANGES["take"]).row_change).columns
+    of_java = decode_row(pb.UpdateRowRequest.FromString(SENT["take"]).row_change).columns
+
+    assert columns[:-1] == of_java
+    assert (columns[-1].name, columns[-1].value) == ("TakesReleased", JAVA_A)
 
 
 @pytest.mark.parametrize("made", [made for made in CHANGES.values() if made.kind is not change.Kind.STEAL])

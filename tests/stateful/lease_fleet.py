@@ -12,7 +12,7 @@ import heapq
 import random
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -91,7 +91,8 @@ class Worker:
                 taken = 0
                 for lease in self.leases_to_take():
                     sent = self.now
-                    after = yield from self.apply(change.take(lease, self.id))
+                    take = replace(change.take(lease, self.id), takes_released=not self.java)
+                    after = yield from self.apply(take)
                     if after is not None:
                         taken += 1
                         self.held[lease.shard_id] = Held(after, after, self.now if self.java else sent)

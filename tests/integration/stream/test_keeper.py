@@ -687,3 +687,48 @@ async def test_a_former_owner_that_renews_by_the_counter_alone_is_no_second_work
 
     assert not scene.tasks[ME].done()
     assert work.events[-1] == "gained s0", "the lease is taken again"
+
+
+@pytest.mark.parametrize("stopping", [3, 4])
+async def test_workers_that_stop_at_one_time_leave_their_leases_to_those_that_stay(scene: Scene, stopping: int) -> None:
+    """None of them names one as the heir that is stopping as well, or has ended."""
+    await scene.create(*leases(12))
+    workers = {name: scene.worker(WorkerId(name))[0] for name in "abcde"}
+    await until(lambda: sum(len(each.held) for each in workers.values()) == 12)
+    await asyncio.sleep(60)
+    for name in sorted(workers)[:stopping]:
+        workers[name].stop()
+    await asyncio.gather(*(scene.tasks[WorkerId(name)] for name in sorted(workers)[:stopping]))
+    staying = sorted(workers)[stopping:]
+    await asyncio.sleep(2 * SETTINGS.take_interval)
+
+    assert sum(len(workers[name].held) for name in staying) == 12
+
+
+async def test_workers_that_all_stop_release_their_leases(scene: Scene) -> None:
+    await scene.create(*leases(12))
+    workers = {name: scene.worker(WorkerId(name))[0] for name in "abc"}
+    await until(lambda: sum(len(each.held) for each in workers.values()) == 12)
+    await asyncio.sleep(60)
+    for each in workers.values():
+        each.stop()
+    await asyncio.gather(*scene.tasks.values())
+
+    assert {lease.owner for lease in (await scene.rows()).values()} == {""}
+
+
+async def test_beside_a_worker_that_has_died_the_other_one_takes_its_share_at_once(scene: Scene) -> None:
+    """The rest of it waits until the dead one has expired: until then it counts."""
+    await scene.create(*leases(12))
+    workers = {name: scene.worker(WorkerId(name))[0] for name in "abc"}
+    await until(lambda: sum(len(each.held) for each in workers.values()) == 12)
+    await asyncio.sleep(60)
+    scene.tasks[WorkerId("a")].cancel()
+    await asyncio.sleep(1)
+    workers["b"].stop()
+    await scene.tasks[WorkerId("b")]
+    await asyncio.sleep(SETTINGS.take_interval + 1)
+    assert len(workers["c"].held) == 6
+
+    await asyncio.sleep(SETTINGS.duration + SETTINGS.take_interval)
+    assert len(workers["c"].held) == 12

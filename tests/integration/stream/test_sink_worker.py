@@ -30,7 +30,7 @@ from ots_tunnel.stream.following.settings import FollowSettings
 from ots_tunnel.stream.holding.settings import LeaseSettings
 from ots_tunnel.stream.lease import change
 from ots_tunnel.stream.lease.lease import SHARD_END, Lease, Position, WorkerId
-from ots_tunnel.stream.lease.row import ATTRIBUTES, lease_key
+from ots_tunnel.stream.lease.row import ATTRIBUTES, KEY_NAMES, lease_key
 from ots_tunnel.stream.shards import ShardId
 from tests.support.emulator.emulator_scene import TABLE
 from tests.support.emulator.follow_scene import KEYS, LEASES, FollowScene, following
@@ -404,6 +404,39 @@ async def test_a_row_that_is_no_lease_is_an_error_at_the_start_and_is_left_out_l
     scene.worker("x", RecordingSink())
     with pytest.raises(WrongLeaseTable, match="table of leases 'leases': LeaseCounter of shard 'bad': found str"):
         await scene.tasks["x"]
+
+
+@pytest.mark.parametrize("kind", ["CheckpointForDataxReader", "DataxJobDesc", "Other", "ZZ", "LeaseKey2"])
+async def test_a_table_of_leases_with_rows_of_another_program_is_refused(scene: FollowScene, kind: str) -> None:
+    await scene.begin()
+    await create_lease_table(LeaseTable(scene.caller, LEASES))
+    key = tuple(zip(KEY_NAMES, (scene.stream_id, kind, "0000000001700000000\tshard"), strict=True))
+    row = encode_row(key, [Column("version", 1)])
+    condition = pb.Condition(row_existence=pb.IGNORE)
+    await scene.caller.call(
+        TABLE_OPERATIONS["PutRow"], pb.PutRowRequest(table_name=LEASES, row=row, condition=condition)
+    )
+    scene.worker("w", RecordingSink())
+
+    with pytest.raises(WrongLeaseTable, match=f"table of leases 'leases': found a row with StatusType '{kind}'"):
+        await scene.tasks["w"]
+    assert await scene.leases() == {}
+
+
+async def test_a_checkpoint_that_is_no_iterator_is_an_error_that_names_the_lease(scene: FollowScene) -> None:
+    await scene.begin()
+    await scene.put(KEYS)
+    table = LeaseTable(scene.caller, LEASES)
+    await create_lease_table(table)
+    [shard] = await scene.stream_client().shards(scene.stream_id)
+    await table.create(Lease(scene.stream_id, shard.shard_id, checkpoint=Position("garbage")))
+    worker = scene.worker("w", RecordingSink())
+    [view] = [
+        await until(lambda: next((each for each in worker.status.channels.values() if each.progress.error), None))
+    ]
+
+    assert f"Checkpoint of the lease of shard {shard.shard_id}: the service refuses it" in str(view.progress.error)
+    assert "garbage" not in str(view.progress.error)
 
 
 async def test_a_shard_whose_sink_fails_begins_again_and_the_others_go_on(scene: FollowScene) -> None:

@@ -306,6 +306,28 @@ async def test_an_older_checkpoint_rewinds(scene: FollowScene) -> None:
     assert rows_in_pages(factory.rows, 5)[1] == rows_in_pages(factory.rows, 5)[2], "the second page came again"
 
 
+@pytest.mark.looptime
+async def test_a_checkpoint_that_is_no_text_is_refused(scene: FollowScene) -> None:
+    """No worker could read the lease any more."""
+    await scene.begin()
+    refused: list[str] = []
+
+    async def each(processor: Processor, given: ProcessRecordsInput) -> None:
+        wrong: Any = 5
+        try:
+            given.checkpointer.checkpoint(wrong)
+        except TypeError as error:
+            refused.append(str(error))
+
+    factory = Factory(each)
+    await scene.put(KEYS)
+    scene.processors("w", factory)
+    await everything(scene, factory)
+
+    [shard] = await scene.leases()
+    assert set(refused) == {f"checkpoint of shard {shard}: found 5, allowed is a text"}
+
+
 class RewindingProcessor(Processor):
     """It begins at the oldest record, wherever the one before has stopped, and does not wait until that is stored."""
 
@@ -440,6 +462,13 @@ async def test_a_shutdown_before_the_start_ends_the_run(scene: FollowScene) -> N
         ({"data_table": ""}, "data_table: found an empty text"),
         ({"status_table": "orders"}, "status_table: found 'orders', which is data_table"),
         ({"max_records": 0}, "max_records: found 0, allowed is 1 or more"),
+        ({"max_records": "3"}, "max_records: found '3', allowed is an integer"),
+        ({"max_records": True}, "max_records: found True, allowed is an integer"),
+        ({"lease_duration": "6"}, "lease_duration: found '6', allowed is a number of seconds"),
+        ({"take_interval": None}, "take_interval: found None, allowed is a number of seconds"),
+        ({"auto_steal_lease": "no"}, "auto_steal_lease: found 'no', allowed is True or False"),
+        ({"status_table": 5}, "status_table: found 5, allowed is a text"),
+        ({"start": "2020"}, "start: found '2020', allowed is a time with a time zone, or None"),
         ({"renew_interval": 7}, "renew_interval: found 7, allowed is at most a third of lease_duration"),
         ({"sync_shard_interval": 0}, "sync_shard_interval: found 0"),
         ({"on_possible_gap": "Ignore"}, "on_possible_gap: found 'Ignore'"),
@@ -461,11 +490,12 @@ def test_the_defaults_are_those_of_the_java_library() -> None:
     assert (config.max_records, config.auto_steal_lease) == (1000, True)
 
 
-async def test_an_empty_worker_id_is_refused() -> None:
+@pytest.mark.parametrize("worker_id", ["", None, 5])
+def test_a_worker_id_that_is_none_is_refused(worker_id: Any) -> None:
     config = StreamWorkerConfig("http://h", "i", Credentials("a", "b"), "orders", "leases")
 
-    with pytest.raises(ConfigError, match="worker id: found an empty text"):
-        await StreamWorker("", config, Factory()).run_async()
+    with pytest.raises(ConfigError, match=f"worker_id: found {worker_id!r}, allowed is a text that is not empty"):
+        StreamWorker(worker_id, config, Factory())
 
 
 class Threaded:

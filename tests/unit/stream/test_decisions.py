@@ -250,6 +250,19 @@ class TestHandingOver:
         ]
         assert [each.before for each in changes] == mine
 
+    def test_the_share_of_a_worker_that_takes_released_leases_is_released(self) -> None:
+        found = leases(ME, ME, ME, ME, A, B)
+        found[4] = replace(found[4], takes_released=True)
+
+        changes = give_away(ME, found[:4], seen(*found), NOW, DURATION)
+
+        assert [(each.kind, each.worker) for each in changes] == [
+            (change.Kind.RELEASE, ""),
+            (change.Kind.HAND_OVER, B),
+            (change.Kind.RELEASE, ""),
+            (change.Kind.HAND_OVER, B),
+        ]
+
     def test_a_thief_gets_what_it_asked_for_and_no_other_lease_for_that(self) -> None:
         found = leases(ME, ME, A)
         found[0] = replace(found[0], stealer=C)

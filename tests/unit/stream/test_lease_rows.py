@@ -11,7 +11,7 @@ from ots_tunnel.model import PrimaryKey, Value
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.stream.lease.lease import SHARD_END, HalfLease, Lease, Position, WorkerId
-from ots_tunnel.stream.lease.row import ATTRIBUTES, decode_lease, encode_lease, lease_key
+from ots_tunnel.stream.lease.row import ATTRIBUTES, LARGEST_COUNTER, decode_lease, encode_lease, lease_key
 from ots_tunnel.stream.shards import ShardId
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -20,12 +20,12 @@ LEASES = st.builds(
     Lease,
     stream_id=TEXTS,
     shard_id=IDS.map(ShardId),
-    counter=st.integers(0, 2**63 - 1),
+    counter=st.integers(0, LARGEST_COUNTER - 1),
     owner=TEXTS.map(WorkerId),
     stealer=TEXTS.map(WorkerId),
     checkpoint=TEXTS.map(Position),
     parents=st.frozensets(IDS.map(ShardId), max_size=3),
-)
+).filter(lambda lease: lease.shard_id not in lease.parents)
 KEY = lease_key("s", ShardId("a"))
 WHOLE: dict[str, Value] = {
     "LeaseCounter": 3,
@@ -62,6 +62,17 @@ def test_a_row_says_that_it_was_created_because_there_was_none(value: Value, say
     assert found.counter == 3
 
 
+@pytest.mark.parametrize(("value", "says"), [("me", True), ("other", False), (True, False)])
+def test_a_row_says_that_its_owner_takes_released_leases_as_long_as_it_names_the_owner(
+    value: Value, says: bool
+) -> None:
+    found = decode_lease(row({**WHOLE, "TakesReleased": value}))
+
+    assert isinstance(found, Lease)
+    assert found.takes_released is says
+    assert decode_lease(decode_row(encode_lease(found))) == found
+
+
 def test_the_newest_version_counts_and_other_attributes_are_ignored() -> None:
     columns = (Column("LeaseCounter", 4, 9), *row(WHOLE).columns, Column("other", 1, 5))
 
@@ -83,11 +94,18 @@ def test_a_row_without_an_attribute_is_half_a_lease(name: str) -> None:
     [
         ("LeaseCounter", "3", "LeaseCounter of shard 'a': found str, allowed is an integer"),
         ("LeaseCounter", True, "LeaseCounter of shard 'a': found bool, allowed is an integer"),
+        ("LeaseCounter", -1, "LeaseCounter of shard 'a': found -1, allowed is 0 to 9223372036854775806"),
+        (
+            "LeaseCounter",
+            2**63 - 1,
+            "LeaseCounter of shard 'a': found 9223372036854775807, allowed is 0 to 9223372036854775806",
+        ),
+        ("ParentShardIds", "p\na\n", "ParentShardIds of shard 'a': found the shard itself, none is its own ancestor"),
         ("LeaseOwner", 1, "LeaseOwner of shard 'a': found int, allowed is text"),
         ("Checkpoint", b"i", "Checkpoint of shard 'a': found bytes, allowed is text"),
     ],
 )
-def test_an_attribute_of_another_type_is_refused(name: str, value: Value, message: str) -> None:
+def test_an_attribute_that_no_lease_has_is_refused(name: str, value: Value, message: str) -> None:
     with pytest.raises(CodecError) as caught:
         decode_lease(row(WHOLE | {name: value}))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from ots_tunnel.client.caller import ServiceCaller
@@ -30,7 +31,7 @@ class DependencyFailed(Exception):
 
 def change_request(table: str, change: Change) -> pb.UpdateRowRequest:
     """Make a change: of the state before, the library asks for the counter, and only a steal asks for the owner."""
-    message = requests.change_request(table, change)
+    message = requests.change_request(table, replace(change, takes_released=False))
     if change.kind is not Kind.STEAL:
         counter = requests.equal(COUNTER, change.before.counter)
         message.condition.column_condition = counter.SerializeToString()

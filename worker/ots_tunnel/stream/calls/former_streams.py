@@ -31,10 +31,10 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.stream.calls.client import StreamClient
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.lease.lease import Lease
-from ots_tunnel.stream.lease.row import KEY_NAMES, LEASE_KEY, STATUS_TYPE, STREAM_ID, decode_lease
+from ots_tunnel.stream.lease.row import FOLLOWED, KEY_NAMES, LEASE_KEY, STATUS_TYPE, STREAM_ID, decode_lease
 
 #: Second and third part of a mark's key.
-_TYPE: Final = "OtsTunnelFollowed"
+_TYPE: Final = FOLLOWED
 _TABLE: Final = "Table"
 _NOTHING: Final = pb.ReturnContent(return_type=pb.RT_NONE)
 

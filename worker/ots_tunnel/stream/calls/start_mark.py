@@ -28,10 +28,10 @@ from ots_tunnel.protocol.plainbuffer.codec import decode_row, encode_primary_key
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.lease.requests import equal
-from ots_tunnel.stream.lease.row import KEY_NAMES
+from ots_tunnel.stream.lease.row import KEY_NAMES, START
 
 #: Second and third part of the row's key.
-_TYPE: Final = "OtsTunnelStart"
+_TYPE: Final = START
 _START: Final = "StartMicroseconds"
 _OVER: Final = "IsOver"
 _NOTHING: Final = pb.ReturnContent(return_type=pb.RT_NONE)

@@ -7,9 +7,14 @@ Theory of operation. A lease changes its owner in two steps, so that no record i
     (counter as it was)       batch, stores the checkpoint, stops;      take: counter + 1, no stealer
                               transfer: owner = thief, counter + 1
 
-A worker that stops does the owner's part unasked: its leases get the state of a finished transfer, each with an heir.
-Heirs are workers that own a lease that is renewed, the one with fewest first. A worker that was only handed a lease is
-not one: it may be gone. Without an heir the lease is released.
+A worker that stops does the owner's part unasked. It divides its leases over the workers that own a lease which is
+renewed, to the one with fewest first; a worker that was only handed a lease is not one of them: it may be gone.
+
+    the share of a worker of the Java library    gets the state of a finished transfer, so that it takes it in its next
+                                                 round; a released lease it takes only after the duration
+    the share of a worker of this package        is released, and any of them takes it at once: the one that it was
+                                                 meant for may be stopping at this moment, or have died
+    there is no other worker                     is released
 
 The owner believes a list that is not older than its own take, which cleared every earlier mark: one with the counter of
 the take or a higher one. (The Java library asks for the counter that it knows at that moment. An owner that stores a
@@ -53,6 +58,7 @@ def give_away(me: WorkerId, mine: Iterable[Lease], sightings: Sightings, now: fl
         and not each.lease.is_handed_over
         and not each.is_expired(now, duration)
     )
+    ours = {each.lease.owner for each in sightings.values() if each.lease.takes_released}
     changes = []
     for lease in sorted(mine, key=lambda lease: lease.shard_id):
         if lease.stealer not in (NO_WORKER, me):
@@ -60,7 +66,7 @@ def give_away(me: WorkerId, mine: Iterable[Lease], sightings: Sightings, now: fl
             changes.append(change.transfer(lease))
         elif loads:
             heir = min(loads, key=lambda worker: (loads[worker], worker))
-            changes.append(change.hand_over(lease, heir))
+            changes.append(change.release(lease) if heir in ours else change.hand_over(lease, heir))
         else:
             changes.append(change.release(lease))
             continue

@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ots_tunnel.errors import TunnelExpired
+from ots_tunnel.errors import ParameterInvalid, TunnelExpired
 from ots_tunnel.protocol.page import reached_log_end
 from ots_tunnel.protocol.possible_gap import Gap, read_on
 from ots_tunnel.stream.calls.client import PAGE_RECORDS, StreamClient
@@ -76,6 +76,7 @@ class ShardReader:
 
         Raises:
             PossibleGap: changes may be missing before the page, and gaps are errors.
+            ParameterInvalid: the position is no iterator of the service.
             ObjectNotExist: the stream keeps nothing of the shard. TunnelError: see `StreamClient.read`.
         """
         if position in (TRIM_HORIZON, ""):
@@ -91,6 +92,15 @@ class ShardReader:
                 start = self._stream.created_us / 1e6 if self._read_until is None else self._read_until
                 end = self._answered(page) if first is None else first
                 self._gaps.found(self._shard_id, Gap(min(start, end), end))
+            except ParameterInvalid as error:
+                # the checkpoint may hold a primary key, and the service's message the checkpoint
+                raise ParameterInvalid(
+                    error.code,
+                    f"Checkpoint of the lease of shard {self._shard_id}: the service refuses it as an iterator; "
+                    "allowed are TRIM_HORIZON, SHARD_END and an iterator of the shard",
+                    error.request_id,
+                    error.http_status,
+                ) from None
         _, last = _commit_times(page)
         reached_end = reached_log_end(page.may_more, len(page.records))
         self._read_until = read_on(self._read_until, answered=self._answered(page), last=last, reached_end=reached_end)

@@ -28,6 +28,7 @@ from ots_tunnel.errors import (
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.stream.calls.client import StreamClient
+from ots_tunnel.stream.calls.foreign_rows import look_for_foreign_rows
 from ots_tunnel.stream.calls.former_streams import former_streams, mark, marked_ms
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
@@ -87,7 +88,8 @@ class StreamSync:
 
         Raises:
             NoStream: the stream is switched off.
-            WrongLeaseTable: the table of leases is another kind of table, or one of its rows is no lease.
+            WrongLeaseTable: the table of leases is another kind of table, one of its rows is no lease, or another
+                program has written rows of the stream.
             PossibleGap: the table had another stream before, which was followed, or the start lies before what the
                 stream keeps, and gaps are errors.
             TunnelError: a call cannot succeed later.
@@ -96,6 +98,7 @@ class StreamSync:
             try:
                 stream = await self._client.stream_of(self._source)
                 await create_lease_table(self._table, ready_seconds=self._settings.ready_seconds)
+                await look_for_foreign_rows(self._table, stream.stream_id)
                 unreadable = (await self._table.list(stream.stream_id)).unreadable
                 if not unreadable:
                     await self._look_for_former(stream)

@@ -75,6 +75,7 @@ class Change:
         worker: who takes, steals or restores, or the heir.
         position: the new checkpoint.
         counter: that of the lost lease, which is restored.
+        takes_released: whether the row says of its new owner that it takes released leases at once.
     """
 
     kind: Kind
@@ -82,6 +83,7 @@ class Change:
     worker: WorkerId = NO_WORKER
     position: Position | None = None
     counter: int = 0
+    takes_released: bool = False
 
     @property
     def asks_how_the_row_came(self) -> bool:
@@ -103,13 +105,13 @@ class Change:
             lease = replace(lease, checkpoint=self.position)
         match self.kind:
             case Kind.TAKE | Kind.RESTORE:
-                return replace(lease, owner=self.worker, stealer=NO_WORKER)
+                return replace(lease, owner=self.worker, stealer=NO_WORKER, takes_released=self.takes_released)
             case Kind.TRANSFER:
-                return replace(lease, owner=lease.stealer)
+                return replace(lease, owner=lease.stealer, takes_released=False)
             case Kind.HAND_OVER:
-                return replace(lease, owner=self.worker, stealer=self.worker)
+                return replace(lease, owner=self.worker, stealer=self.worker, takes_released=False)
             case Kind.RELEASE:
-                return replace(lease, owner=NO_WORKER, stealer=NO_WORKER)
+                return replace(lease, owner=NO_WORKER, stealer=NO_WORKER, takes_released=False)
         return lease
 
     def may_be_made_to(self, row: Lease) -> bool:
@@ -128,6 +130,7 @@ class Change:
             row,
             counter=after.counter if COUNTER in written else row.counter,
             owner=after.owner if OWNER in written else row.owner,
+            takes_released=after.takes_released if OWNER in written else row.takes_released,
             stealer=after.stealer if STEALER in written else row.stealer,
             checkpoint=after.checkpoint if CHECKPOINT in written else row.checkpoint,
         )
@@ -140,7 +143,7 @@ def renew(lease: Lease) -> Change:
 
 def take(lease: Lease, me: WorkerId) -> Change:
     """Become the owner."""
-    return Change(Kind.TAKE, lease, me)
+    return Change(Kind.TAKE, lease, me, takes_released=True)
 
 
 def steal(lease: Lease, me: WorkerId) -> Change:
@@ -176,4 +179,4 @@ def release(lease: Lease) -> Change:
 
 def restore(row: Lease, lost: Lease) -> Change:
     """Put into a row, which a worker of the Java library has written over a lease, what it has lost."""
-    return Change(Kind.RESTORE, row, lost.owner, lost.checkpoint, lost.counter)
+    return Change(Kind.RESTORE, row, lost.owner, lost.checkpoint, lost.counter, takes_released=True)

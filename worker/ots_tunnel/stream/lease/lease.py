@@ -34,6 +34,7 @@ class Lease:
             milliseconds; None if unknown.
         created_if_missing: whether the row was written because there was none. Of a row of the Java library that is
             not known: it may stand in place of one that had an owner and a checkpoint.
+        takes_released: whether the owner is a worker that takes released leases at once, as those of this package do.
     """
 
     stream_id: str
@@ -46,6 +47,7 @@ class Lease:
     created_ms: int | None = field(default=None, repr=False, compare=False)
     owned_ms: int | None = field(default=None, repr=False, compare=False)
     created_if_missing: bool = field(default=False, repr=False, compare=False)
+    takes_released: bool = field(default=False, repr=False, compare=False)
 
     @property
     def is_finished(self) -> bool:

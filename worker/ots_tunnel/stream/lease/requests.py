@@ -16,6 +16,7 @@ from ots_tunnel.stream.lease.row import (
     KEY_NAMES,
     OWNER,
     STEALER,
+    TAKES_RELEASED,
     attribute,
     encode_lease,
     lease_key,
@@ -65,10 +66,12 @@ def create_request(table: str, lease: Lease, over: HalfLease | None = None) -> p
 def change_request(table: str, change: Change) -> pb.UpdateRowRequest:
     """Make a change: byte for byte as the Java library does where it has the change, besides the condition.
 
-    The library asks for the counter alone, except for a steal (`lease.change`).
+    The library asks for the counter alone, except for a steal (`lease.change`), and its takes write no TakesReleased.
     """
     before, after = change.before, change.after
     columns = [Column(name, attribute(after, name)) for name in WRITES[change.kind]]
+    if change.takes_released:
+        columns.append(Column(TAKES_RELEASED, after.owner))
     if change.kind is Kind.STEAL:
         needed = _all(equal(OWNER, before.owner), equal(STEALER, NO_WORKER, or_missing=True))
     else:

@@ -1,7 +1,7 @@
-"""The row of a lease, byte for byte as the vendor's Java library writes it, and one attribute more.
+"""The row of a lease, byte for byte as the vendor's Java library writes it, and two attributes more.
 
     StreamId          key        text      stream of the table that is read
-    StatusType        key        text      LeaseKey; other types are other programs' rows
+    StatusType        key        text      LeaseKey; rows of other types are no leases
     StatusValue       key        text      shard
     LeaseCounter      attribute  integer   from 0
     LeaseOwner        attribute  text      empty without an owner
@@ -9,11 +9,13 @@
     Checkpoint        attribute  text      TRIM_HORIZON, SHARD_END or an iterator
     ParentShardIds    attribute  text      each parent and a line feed; the order means nothing
     CreatedIfMissing  attribute  boolean   true in the rows that this package creates
+    TakesReleased     attribute  text      the owner, if it is a worker of this package
 
-The first five attributes are always there. The library does not know the last one and leaves it where it is, except
-when it writes a row as a whole, which it does whether there is one or not: then it is gone. No cell has a version of
-its own: tools take that of the counter as the time at which the owner lived. Source: the library's code, and rows
-that it wrote (tests/unit/stream/test_lease_rows.py).
+The first five attributes are always there. The library does not know the other two and leaves them where they are:
+one of its workers that takes a lease is not the worker that TakesReleased names. When it writes a row as a whole,
+which it does whether there is one or not, both are gone. No cell has a version of its own: tools take that of the
+counter as the time at which the owner lived. Source: the library's code, and rows that it wrote
+(tests/unit/stream/test_lease_rows.py).
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ STATUS_TYPE: Final = "StatusType"
 STATUS_VALUE: Final = "StatusValue"
 KEY_NAMES: Final = (STREAM_ID, STATUS_TYPE, STATUS_VALUE)
 LEASE_KEY: Final = "LeaseKey"
+#: Types of the rows beside the leases, which only this package writes (`calls.former_streams`, `calls.start_mark`).
+FOLLOWED: Final = "OtsTunnelFollowed"
+START: Final = "OtsTunnelStart"
 
 COUNTER: Final = "LeaseCounter"
 OWNER: Final = "LeaseOwner"
@@ -39,9 +44,12 @@ STEALER: Final = "LeaseStealer"
 CHECKPOINT: Final = "Checkpoint"
 PARENTS: Final = "ParentShardIds"
 CREATED_IF_MISSING: Final = "CreatedIfMissing"
+TAKES_RELEASED: Final = "TakesReleased"
 #: In the order in which the library writes them.
 ATTRIBUTES: Final = (COUNTER, OWNER, STEALER, CHECKPOINT, PARENTS)
 _PARENT_END = "\n"
+#: Every change adds 1, and an integer of the table has 64 bits.
+LARGEST_COUNTER: Final = 2**63 - 1
 
 
 def lease_key(stream_id: str, shard_id: ShardId) -> PrimaryKey:
@@ -82,6 +90,8 @@ def encode_lease(lease: Lease) -> bytes:
     columns = [Column(name, attribute(lease, name)) for name in ATTRIBUTES]
     if lease.created_if_missing:
         columns.append(Column(CREATED_IF_MISSING, True))
+    if lease.takes_released:
+        columns.append(Column(TAKES_RELEASED, lease.owner))
     return encode_row(lease_key(lease.stream_id, lease.shard_id), columns)
 
 
@@ -104,7 +114,12 @@ def decode_lease(row: DecodedRow) -> Lease | HalfLease:
     # A boolean is an int in Python, not in the table.
     if not isinstance(counter, int) or isinstance(counter, bool):
         raise _wrong_type(shard_id, COUNTER, counter, "an integer")
+    if not 0 <= counter < LARGEST_COUNTER:
+        raise CodecError(f"{COUNTER} of shard {shard_id!r}: found {counter}, allowed is 0 to {LARGEST_COUNTER - 1}")
     owner, stealer, checkpoint, parents = (_text(shard_id, name, values[name]) for name in ATTRIBUTES[1:])
+    of_shard = frozenset(map(ShardId, filter(None, parents.split(_PARENT_END))))
+    if shard_id in of_shard:
+        raise CodecError(f"{PARENTS} of shard {shard_id!r}: found the shard itself, none is its own ancestor")
     return Lease(
         stream_id,
         shard_id,
@@ -112,10 +127,11 @@ def decode_lease(row: DecodedRow) -> Lease | HalfLease:
         WorkerId(owner),
         WorkerId(stealer),
         Position(checkpoint),
-        frozenset(map(ShardId, filter(None, parents.split(_PARENT_END)))),
+        of_shard,
         written[PARENTS],  # once, with the row
         written[OWNER],
         values.get(CREATED_IF_MISSING) is True,
+        bool(owner) and values.get(TAKES_RELEASED) == owner,
     )
 
 

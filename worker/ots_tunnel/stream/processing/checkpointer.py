@@ -50,9 +50,12 @@ class RecordProcessorCheckpointer:
                 value, so an older one repeats records.
 
         Raises:
+            TypeError: the value is no text: no worker could read the lease any more.
             OwnershipLost: the lease is not held any more: stop working on the shard.
             TunnelError: it is not known whether it is stored; store it again.
         """
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"checkpoint of shard {self._held.shard_id}: found {value!r}, allowed is a text")
         wanted = self._permitted if value is None else Position(value)
         if _runs_in(self._loop):
             return self._begin(wanted)

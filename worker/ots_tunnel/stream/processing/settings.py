@@ -74,6 +74,7 @@ class StreamWorkerConfig:
     on_processor_error: Literal["Restart", "Stop"] = "Restart"
 
     def __post_init__(self) -> None:
+        self._check_types()
         self._check_times()
         self._check_names()
         if self.max_records < 1:
@@ -86,6 +87,21 @@ class StreamWorkerConfig:
             raise ConfigError(
                 f"on_processor_error: found {self.on_processor_error!r}, allowed are 'Restart' and 'Stop'"
             )
+
+    def _check_types(self) -> None:
+        texts = ("endpoint", "instance", "data_table", "status_table")
+        for names, allowed, kind in (
+            (texts, (str,), "a text"),
+            (_TIMES, (int, float), "a number of seconds"),
+            (("max_records",), (int,), "an integer"),
+            (("auto_steal_lease", "gives_empty_pages"), (bool,), "True or False"),
+            (("start",), (datetime, type(None)), "a time with a time zone, or None"),
+        ):
+            for name in names:
+                value = getattr(self, name)
+                # a boolean is an int in Python
+                if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
+                    raise ConfigError(f"{name}: found {value!r}, allowed is {kind}")
 
     def _check_times(self) -> None:
         for name in _TIMES:

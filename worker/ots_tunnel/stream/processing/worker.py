@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 
 from ots_tunnel.client.caller import ServiceCaller
 from ots_tunnel.credentials import static_credentials
-from ots_tunnel.errors import InvalidTransition, TunnelError
+from ots_tunnel.errors import ConfigError, InvalidTransition, TunnelError
 from ots_tunnel.fence import ChannelFence, boottime
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol.possible_gap import Gap
@@ -58,6 +58,9 @@ class StreamWorker:
         record_processor_factory: makes a processor for every shard that this worker gets.
         transport: None connects to the endpoint; it is closed by `run`.
         clock: monotonic seconds that count suspended time. on_hang: replaced in tests.
+
+    Raises:
+        ConfigError: the id is no text, or empty.
     """
 
     def __init__(
@@ -70,6 +73,11 @@ class StreamWorker:
         clock: Callable[[], float] = boottime,
         on_hang: Callable[[str], None] = end_process,
     ) -> None:
+        if not isinstance(worker_id, str) or not worker_id:
+            raise ConfigError(
+                f"worker_id: found {worker_id!r}, allowed is a text that is not empty, and that no other worker of the "
+                "leases has"
+            )
         self.worker_id = WorkerId(worker_id)
         self._config = config
         self._factory = record_processor_factory
