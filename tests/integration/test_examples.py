@@ -1,4 +1,4 @@
-"""The programs of docs/examples run as they are."""
+"""The programs of docs/examples, and that of the README, run as they are."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.tables import TableAdmin
 from ots_tunnel.transport.aio import AioTransport
+from tests.docs.pages import page
 from tests.support.verify_scene import INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, row
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -35,9 +36,9 @@ def scene(tmp_path: Path) -> Iterator[VerifyScene]:
 class Program:
     """A running example; `wait_for` reads its output until a line contains a text."""
 
-    def __init__(self, name: str, scene: VerifyScene) -> None:
+    def __init__(self, path: Path, scene: VerifyScene, *first: str) -> None:
         arguments = [scene.emulator.endpoint, INSTANCE, "test-id", "test-secret", SOURCE]
-        command = [sys.executable, str(EXAMPLES / name), *arguments]
+        command = [sys.executable, str(path), *first, *arguments]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.lines: list[str] = []
         self._limit = threading.Timer(50, self.process.kill)
@@ -69,7 +70,7 @@ class Program:
 @pytest.mark.lasts(8)
 def test_the_tunnel_worker(scene: VerifyScene) -> None:
     scene.put(SOURCE, [row(number) for number in range(20)])
-    program = Program("tunnel_worker.py", scene)
+    program = Program(EXAMPLES / "tunnel_worker.py", scene)
     try:
         program.wait_for("user custom value", *(f"'k{number:05}'" for number in range(20)))
         scene.put(SOURCE, [row(20)])
@@ -81,7 +82,7 @@ def test_the_tunnel_worker(scene: VerifyScene) -> None:
 
 def test_the_stream_sample(scene: VerifyScene) -> None:
     scene.put(SOURCE, [row(1)])
-    program = Program("stream_sample.py", scene)
+    program = Program(EXAMPLES / "stream_sample.py", scene)
     try:
         program.wait_for("begin of Stream")
         scene.put(SOURCE, [row(number) for number in range(2, 10)])
@@ -99,7 +100,7 @@ def test_the_stream_sample(scene: VerifyScene) -> None:
 def test_the_stream_client(scene: VerifyScene) -> None:
     asyncio.run(switch_stream_on(scene.emulator.endpoint))
     scene.put(SOURCE, [row(number) for number in range(10)])
-    program = Program("stream_client.py", scene)
+    program = Program(EXAMPLES / "stream_client.py", scene)
     try:
         program.wait_for("begin of", *(f"'k{number:05}'" for number in range(10)))
         scene.emulator.split(INSTANCE, SOURCE)
@@ -112,6 +113,25 @@ def test_the_stream_client(scene: VerifyScene) -> None:
     text = "".join(program.lines)
     assert text.count("'k00001'") == 1
     assert "STOLEN" in text
+
+
+@pytest.mark.lasts(10)
+def test_the_program_of_the_readme(scene: VerifyScene, tmp_path: Path) -> None:
+    [block] = [each for each in page("README.md").blocks if each.language == "python"]
+    path = tmp_path / "sample.py"
+    path.write_text(block.text)
+    asyncio.run(switch_stream_on(scene.emulator.endpoint))
+    scene.put(SOURCE, [row(number) for number in range(10)])
+    program = Program(path, scene, "worker1")
+    try:
+        program.wait_for("begin of", *(f"'k{number:05}'" for number in range(10)))
+        scene.emulator.split(INSTANCE, SOURCE)
+        scene.put(SOURCE, [row(number) for number in range(10, 20)])
+        program.wait_for(*(f"'k{number:05}'" for number in range(10, 20)))
+    finally:
+        program.close()
+
+    assert "".join(program.lines).count("'k00001'") == 1
 
 
 async def switch_stream_on(endpoint: str) -> None:
