@@ -32,7 +32,7 @@ class StreamWorker:
     def written(self) -> dict[str, list[int]]:
         """The numbers of each key, in the order of arrival."""
         found: dict[str, list[int]] = defaultdict(list)
-        for _, _, key, value in self.of("record"):
+        for _, _, key, value, _ in self.of("record"):
             found[key].append(int(value))
         return found
 

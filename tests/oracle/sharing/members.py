@@ -129,6 +129,19 @@ class Members:
         written = [each.printed.written for each in self.all]
         return {(key, number) for found in written for key, numbers in found.items() for number in numbers}
 
+    def first_seen(self) -> dict[str, dict[int, int]]:
+        """When any worker saw each number of each key for the first time: nanoseconds of `time.monotonic_ns`.
+
+        A worker reads the clock before it stores how far it has read, so before another one may read on from there.
+        Every program on a machine has the same clock: however late a pipe brings a line, its time tells the order.
+        """
+        found: dict[str, dict[int, int]] = defaultdict(dict)
+        for each in self.all:
+            for _, _, key, number, time in each.printed.of("record"):
+                seen = found[key]
+                seen[int(number)] = min(int(time), seen.get(int(number), int(time)))
+        return found
+
     def sessions(self) -> Iterator[tuple[str, dict[str, list[int]]]]:
         """What each worker has read of each shard between two beginnings, by key, in the order of arrival."""
         for member in self.all:
@@ -139,7 +152,7 @@ class Members:
                         yield f"{member.name} on {shard}", open_sessions[shard]
                     open_sessions[shard] = defaultdict(list)
                 elif kind == "record":
-                    _, key, number = rest
+                    _, key, number, _ = rest
                     open_sessions[shard][key].append(int(number))
             for shard, session in open_sessions.items():
                 yield f"{member.name} on {shard}", session

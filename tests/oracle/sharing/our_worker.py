@@ -1,7 +1,8 @@
 """A worker of ours as a program that prints what that of the vendor's library prints (streamclient/StreamClient.java).
 
 Each event is one line, its parts separated by tabs: "start", shard; "record", shard, type, value of the first key
-column, value of the first column; "stop", shard, reason. SIGTERM stops it kindly.
+column, value of the first column, nanoseconds of the machine's monotonic clock, which Java's `System.nanoTime` reads
+too; "stop", shard, reason. SIGTERM stops it kindly.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+import time
 
 from ots_tunnel import (
     Credentials,
@@ -38,7 +40,7 @@ class Processor:
     async def process_records(self, process_records_input: ProcessRecordsInput) -> None:
         for record in process_records_input.records:
             value = record.columns[0].value if record.columns else "-"
-            show("record", self.shard, record.action.name, record.primary_key[0][1], value)
+            show("record", self.shard, record.action.name, record.primary_key[0][1], value, time.monotonic_ns())
         await process_records_input.checkpointer.checkpoint()
 
     async def shutdown(self, shutdown_input: ShutdownInput) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -23,6 +24,8 @@ pytestmark = [pytest.mark.oracle, pytest.mark.timeout(1800)]
 
 SHARDS = 24
 KEYS = [f"k{number:03}" for number in range(2 * SHARDS)]
+#: Most shards of a worker that are split or merged just after something has happened to it.
+CLOSED = 2
 #: Seconds between two happenings.
 PAUSE = 1.0
 #: Seconds between two looks: the emulator answers in this process.
@@ -64,11 +67,19 @@ class Trouble:
         acts = [(act, ours) for act in (self._kill, self._stop, self._freeze) for ours in (True, False)]
         self.acts = self._chance.sample(acts, len(acts))
 
-    async def happen(self, act: Callable[[Member], Awaitable[None]], ours: bool) -> None:
-        """Let one thing happen to a worker of a kind; another one takes its place."""
+    async def happen(self, act: Callable[[Member], Awaitable[None]], ours: bool, found: tuple[Lease, ...]) -> list[str]:
+        """Let one thing happen to a worker of a kind, another one takes its place; return the shards it was reading.
+
+        Args:
+            found: the leases just before.
+        """
         await self._members.complete()
-        await act(self._chance.choice(self._members.running(ours=ours)))
+        running = self._members.running(ours=ours)
+        owned = {each: [lease.shard_id for lease in found if lease.owner == each.name] for each in running}
+        victim = self._chance.choice([each for each in running if owned[each]] or running)
+        await act(victim)
         await self._members.complete()
+        return [*owned[victim]]
 
     async def end(self) -> None:
         """Wait until every paused worker runs again."""
@@ -88,21 +99,25 @@ class Trouble:
 async def test_everything_is_read_in_order_while_workers_of_both_kinds_come_and_go(
     scene: EmulatorScene, stream_client: Path, seed: int
 ) -> None:
+    """A worker that is killed or paused leaves changes unread in a shard that is split or merged then.
+
+    Those in the children come later, though the children have readers long before the lease of their parent expires.
+    """
     chance = random.Random(seed)
+    begin = time.monotonic_ns()
     await create_table(scene)
     async with members_of(scene.emulator.endpoint, stream_client) as members:
         await members.complete()
         await scene.put(KEYS, [1])
         await reached(members, lambda: _all_read(members), "every worker has a shard")
         trouble = Trouble(members, seed)
-        for number, (act, ours) in enumerate(trouble.acts, 2):
-            await trouble.happen(act, ours)
-            control = chance.choice((scene.emulator.split, scene.emulator.merge))
-            try:
-                control("demo", TABLE)
-            except Refusal:
-                scene.emulator.merge("demo", TABLE)  # no partition has two rows to split
-            await scene.put(KEYS, [number])
+        for number, (act, ours) in enumerate(trouble.acts, 1):
+            open_leases = [lease for lease in await leases(scene) if is_open(scene, lease)]
+            shards = await trouble.happen(act, ours, tuple(open_leases))
+            await scene.put(KEYS, [2 * number])
+            for shard in chance.sample(shards, min(CLOSED, len(shards))):
+                close(scene, shard, chance)
+            await scene.put(KEYS, [2 * number + 1])
             await asyncio.sleep(PAUSE)
         await trouble.end()
 
@@ -116,6 +131,41 @@ async def test_everything_is_read_in_order_while_workers_of_both_kinds_come_and_
     for where, session in members.sessions():
         for key, numbers in session.items():
             assert numbers == list(range(numbers[0], numbers[-1] + 1)), (where, key)
+    in_order_over_all(members, begin)
+
+
+def is_open(scene: EmulatorScene, lease: Lease) -> bool:
+    """Whether its shard takes changes."""
+    log = scene.emulator.instances["demo"].tables[TABLE].log
+    assert log is not None
+    return lease.shard_id in {each.id for each in log.open_partitions}
+
+
+def close(scene: EmulatorScene, shard: str, chance: random.Random) -> None:
+    """Split a shard or merge it with the next one, by chance where both can be done."""
+    for control in chance.sample((scene.emulator.split, scene.emulator.merge), 2):
+        try:
+            control("demo", TABLE, shard)
+        except Refusal:
+            continue  # it has one key, or is the last one, or was merged with the one before
+        return
+
+
+def in_order_over_all(members: Members, begin: int) -> None:
+    """Check that the changes of each key were first seen in order over all workers and shards.
+
+    Later sightings are repeats: the next owner of a lease begins at the checkpoint.
+
+    Args:
+        begin: before the first worker started, by the clock of `Members.first_seen`.
+    """
+    end = time.monotonic_ns()
+    for key, seen in members.first_seen().items():
+        assert all(begin < at < end for at in seen.values()), "a program shows the time of another clock"
+        numbers = sorted(seen)
+        ahead = {number: (seen[number - 1] - seen[number]) / 1e9 for number in numbers[1:]}
+        early = {number: round(seconds, 3) for number, seconds in ahead.items() if seconds > 0}
+        assert early == {}, f"changes of {key} came so many seconds before the one before them"
 
 
 async def _all_read(members: Members) -> bool:

@@ -18,7 +18,8 @@ import java.util.concurrent.Executors;
 
 /**
  * A worker of the vendor's Stream Client library. Each event is one line, its parts separated by tabs: "start", shard;
- * "record", shard, type, value of the first key column, value of the first column; "stop", shard, reason; "error".
+ * "record", shard, type, value of the first key column, value of the first column, nanoseconds of the machine's monotonic
+ * clock; "stop", shard, reason; "error".
  * SIGTERM stops the worker kindly. With -mode=count or all it prints no events, see Counting, and the library has its own
  * intervals.
  */
@@ -67,7 +68,7 @@ public final class StreamClient {
                 Object value = record.getColumns().isEmpty() ? "-"
                         : record.getColumns().get(0).getColumn().getValue().toString();
                 print("record", shard, record.getRecordType(),
-                        record.getPrimaryKey().getPrimaryKeyColumn(0).getValue().asString(), value);
+                        record.getPrimaryKey().getPrimaryKeyColumn(0).getValue().asString(), value, System.nanoTime());
             }
             boolean isLast = "SHARD_END".equals(input.getCheckpointer().getLargestPermittedCheckpointValue());
             if (isLast || !input.getRecords().isEmpty()) {
