@@ -58,6 +58,8 @@ class Worker:
     rate: float = 1.0
     java: bool = False
     held: dict[ShardId, Held] = field(default_factory=dict)
+    #: Leases that it has left before their time by the margin, without giving them to another worker.
+    ended: dict[ShardId, Held] = field(default_factory=dict)
     sightings: Sightings = field(default_factory=dict)
     is_running: bool = True
     stopping: bool = False
@@ -76,6 +78,12 @@ class Worker:
         held = self.held.get(shard)
         return held is not None and self.is_alive(held)
 
+    def has_time_left(self, shard: ShardId) -> bool:
+        """Whether its lease lives for its whole duration, without a margin: it may not write any more near the end."""
+        held = self.held.get(shard)
+        left = held if held is not None and held.writes else self.ended.get(shard)
+        return self.is_running and left is not None and self.now < left.since + DURATION
+
     def start(self) -> None:
         self.fleet.run(self, self.taker())
         self.fleet.run(self, self.renewer())
@@ -87,6 +95,7 @@ class Worker:
                 self.sightings = observe(self.sightings, listed, self.now)
                 self.drop_expired()
                 for passed in () if self.java else to_pass_on(self.id, listed, self.held.keys()):
+                    self.ended.pop(passed.before.shard_id, None)
                     yield from self.apply(passed)
                 taken = 0
                 for lease in self.leases_to_take():
@@ -95,6 +104,7 @@ class Worker:
                     after = yield from self.apply(take)
                     if after is not None:
                         taken += 1
+                        self.ended.pop(lease.shard_id, None)
                         self.held[lease.shard_id] = Held(after, after, self.now if self.java else sent)
                 stolen = self.lease_to_steal(taken)
                 if stolen is not None:
@@ -165,6 +175,7 @@ class Worker:
         while held.busy:
             yield 0.01
         held.busy, held.writes = True, False
+        self.ended.pop(held.lease.shard_id, None)
         lease = held.lease if made.kind is not change.Kind.TRANSFER else made.before
         yield from self.apply(Change(made.kind, _counted(lease, held.lease), made.worker))
         self.drop(held)
@@ -189,6 +200,7 @@ class Worker:
         for held in list(self.held.values()):
             if held.writes and not self.is_alive(held):
                 self.drop(held)
+                self.ended[held.lease.shard_id] = held
 
     def drop(self, held: Held) -> None:
         held.writes = False
@@ -217,7 +229,9 @@ class Fleet:
         #: When each lease changed its owner to another worker.
         self.moves: list[float] = []
         self.owned_at = dict.fromkeys(self.rows, 0.0)
+        #: Moments in which two workers of ours might write, and in which both had time left on the lease.
         self.overlaps: list[str] = []
+        self.double_leases: list[str] = []
         self._order = count()
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
 
@@ -270,6 +284,9 @@ class Fleet:
                 self.owned_at[shard] = self.time
             if sum(not worker.java for worker in owners) > 1:
                 self.overlaps.append(f"{self.time:.3f}: {shard} is owned by {[worker.id for worker in owners]}")
+            leased = [worker.id for worker in self.workers if not worker.java and worker.has_time_left(shard)]
+            if len(leased) > 1:
+                self.double_leases.append(f"{self.time:.3f}: the lease of {shard} lives for {leased}")
 
     def _resume(self, worker: Worker, process: Process, value: Any) -> None:
         if not worker.is_running:
