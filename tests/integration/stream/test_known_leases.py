@@ -21,7 +21,7 @@ from ots_tunnel.stream.following.settings import FollowSettings
 from ots_tunnel.stream.holding.known_leases import REMEMBERED_SECONDS, KnownLeases
 from ots_tunnel.stream.holding.syncing import sync_shards
 from ots_tunnel.stream.lease import change
-from ots_tunnel.stream.lease.lease import SHARD_END, TRIM_HORIZON, Lease, Position, WorkerId
+from ots_tunnel.stream.lease.lease import SHARD_END, TRIM_HORIZON, Lease, WorkerId
 from ots_tunnel.stream.lease.requests import create_request
 from ots_tunnel.stream.lease.row import encode_lease, lease_key
 from ots_tunnel.stream.shards import ShardId
@@ -324,24 +324,3 @@ async def test_a_memory_tells_what_was_seen_within_its_time() -> None:
     now = REMEMBERED_SECONDS + 1
     known.look(())
     assert known.vanished(set()) == ()
-
-
-def test_a_lease_that_was_written_anew_stood_where_it_was_seen_last() -> None:
-    known = KnownLeases(lambda: 0.0)
-    stood = Lease("s", ShardId("a"), 9, WorkerId("w"), checkpoint=Position("i"), created_ms=5)
-    anew = Lease("s", ShardId("a"), created_ms=7)
-    taken = replace(anew, counter=1, owner=WorkerId("me"))
-    known.look((stood,))
-    assert known.former_place(replace(stood, counter=10)) is None
-
-    known.look((anew,))
-    known.look((taken,))
-    assert known.former_place(taken) == "i"
-    assert known.former_place(replace(taken, counter=2)) is None  # another one may have read since, from the beginning
-    assert known.former_place(replace(taken, created_if_missing=True)) is None
-    known.look((replace(taken, checkpoint=Position("j")),))
-    assert known.former_place(taken) is None
-    known.look((stood,))
-    known.look(())
-    known.look((anew,))
-    assert known.former_place(taken) is None  # the row was deleted

@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 
+from ots_tunnel.errors import LeaseTableNotFound
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.stream.calls.lease_table import LeaseTable
+from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
 from ots_tunnel.stream.following.settings import FollowSettings
-from ots_tunnel.stream.holding.settings import LeaseSettings
 from ots_tunnel.stream.lease import change
-from ots_tunnel.stream.lease.lease import NO_WORKER, Lease, WorkerId
+from ots_tunnel.stream.lease.lease import NO_WORKER, TRIM_HORIZON, Lease, WorkerId
 from ots_tunnel.stream.lease.requests import create_request, delete_request
 from ots_tunnel.stream.lease.row import encode_lease, lease_key
 from ots_tunnel.stream.shards import ShardId
@@ -57,9 +59,12 @@ def table_of(scene: FollowScene) -> LeaseTable:
 
 async def write_anew(scene: FollowScene, shard: ShardId) -> None:
     """The library's late write."""
-    late = create_request(LEASES, Lease(scene.stream_id, shard))
+    shards = await scene.stream_client().shards(scene.stream_id)
+    [parents] = [each.parents for each in shards if each.shard_id == shard]
+    lease = Lease(scene.stream_id, shard, parents=parents)
+    late = create_request(LEASES, lease)
     late.condition.row_existence = pb.IGNORE
-    late.row = encode_lease(Lease(scene.stream_id, shard))
+    late.row = encode_lease(lease)
     await table_of(scene).put(late)
 
 
@@ -247,28 +252,43 @@ async def test_a_lease_that_is_lost_otherwise_is_not_restored(scene: FollowScene
         assert (await scene.leases())[shard] == theirs
 
 
-@pytest.mark.parametrize("dies", [False, True])
-async def test_the_next_owner_reads_on_where_the_former_one_was(scene: FollowScene, dies: bool) -> None:
-    """That one is gone, so it cannot restore its lease."""
+@pytest.mark.parametrize("later", [1.0, 3.0, 5.0])
+async def test_nothing_is_restored_in_a_table_that_was_made_to_begin_anew(scene: FollowScene, later: float) -> None:
+    """A worker of the Java library has created its leases."""
     await scene.begin()
     await scene.put(KEYS, [1])
     sink = RecordingSink()
-    worker = scene.worker("first", sink)
+    scene.worker("w", sink)
     await until(lambda: written(sink) == len(KEYS))
-    leases = LeaseSettings(take_interval=60, steals=False)
-    scene.worker("second", sink, FollowSettings(leases))
-    await asyncio.sleep(30)
+    await asyncio.sleep(20 + later)
     [shard] = await scene.leases()
-    if dies:
-        scene.tasks["first"].cancel()
-    else:
-        worker.drain()
-        await scene.tasks["first"]
-    await asyncio.sleep(1)
-    assert (await scene.leases())[shard].owner == ("first" if dies else NO_WORKER)
+    await scene.caller.call(TABLE_OPERATIONS["DeleteTable"], pb.DeleteTableRequest(table_name=LEASES))
+    await create_lease_table(table_of(scene))
     await write_anew(scene, shard)
-    await scene.put(KEYS, [2])
-    await until(lambda: written(sink) >= 2 * len(KEYS), 300)
-    await asyncio.sleep(30)
 
-    assert written(sink) == 2 * len(KEYS)
+    with pytest.raises(LeaseTableNotFound):
+        await asyncio.wait_for(scene.tasks["w"], 60)
+    assert (await scene.leases())[shard].checkpoint == TRIM_HORIZON
+
+
+async def test_a_worker_that_stops_leaves_nothing_to_one_that_has_asked_and_stops_too(scene: FollowScene) -> None:
+    await scene.begin()
+    await scene.put(KEYS, [1])
+    scene.split()
+    sink, slow = RecordingSink(), Slow(9.0)
+    first = scene.worker("first", slow)
+    await until(lambda: slow.begun > 0)
+    await asyncio.sleep(40)
+    await scene.put(KEYS, [2])
+    await asyncio.sleep(5)
+    second = scene.worker("second", sink)
+
+    async def is_asked() -> bool:
+        return any(lease.stealer == "second" != lease.owner for lease in (await scene.leases()).values())
+
+    await until(is_asked)
+    first.drain()
+    second.drain()
+    await asyncio.gather(scene.tasks["first"], scene.tasks["second"])
+
+    assert {lease.owner for lease in (await scene.leases()).values()} == {NO_WORKER}

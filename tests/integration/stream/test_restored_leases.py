@@ -40,6 +40,7 @@ class Path:
         self.scene = scene
         self.is_dark = False
         self.hides_rows = False
+        self.write_seconds = 0.0
         #: Writes to a lease whose answers arrive; then one is carried out without an answer, and the path is dark.
         self.answered_writes: int | None = None
 
@@ -47,6 +48,8 @@ class Path:
         if self.is_dark or (self.hides_rows and request.path == "/GetRow"):
             return BUSY
         answer = await self.scene.emulator.handle(request)
+        if request.path == "/UpdateRow":
+            await asyncio.sleep(self.write_seconds)
         if request.path == "/UpdateRow" and self.answered_writes is not None:
             if self.answered_writes == 0:
                 self.is_dark = True
@@ -216,3 +219,31 @@ async def test_a_late_take_of_a_new_row_fails_where_the_row_is_another_one(begun
 
     assert await scene.table.apply(late) is None
     assert await held.renew()
+
+
+async def test_a_restore_that_is_answered_too_late_is_no_second_worker_under_this_id(begun: FollowScene) -> None:
+    """The machine has slept meanwhile."""
+    scene, held = await scene_of(begun)
+    seen = SeenLeases(scene.path.table, scene.stream_id, A, asyncio.get_running_loop().time, 5.0, print)
+    await seen.list({SHARD: held})
+    await asyncio.sleep(17)
+    await scene.write_anew()
+    scene.path.write_seconds = 2.0
+
+    assert not await held.renew()
+    assert (await scene.row()).owner == A
+    seen.lost(held)
+    await seen.list({})
+    seen.check_twin(frozenset())
+
+
+async def test_a_restored_lease_that_was_asked_for_is_handed_over_with_the_thiefs_mark(begun: FollowScene) -> None:
+    """Without it the library would hold the lease and read nothing."""
+    scene, held = await scene_of(begun)
+    assert await scene.table.apply(change.steal(await scene.row(), JAVA)) is not None
+    await scene.write_anew()
+    assert await held.renew()
+    await held.give(JAVA)
+
+    row = await scene.row()
+    assert (row.owner, row.stealer) == (JAVA, JAVA)

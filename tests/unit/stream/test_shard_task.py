@@ -84,8 +84,8 @@ class Host:
         self.pauses.append(failures)
         return 10.0
 
-    async def former_place(self, held: HeldLease) -> Position | None:
-        return None
+    async def is_read(self, held: HeldLease) -> bool:
+        return False
 
     def failed(self, error: TunnelError) -> None:
         raise AssertionError("no call is made here")
@@ -236,8 +236,8 @@ async def test_a_restart_begins_new_work_at_once() -> None:
 
 async def test_a_lease_that_is_lost_while_its_shard_is_ended_again_is_no_failed_call() -> None:
     class AnewHost(Host):
-        async def former_place(self, held: HeldLease) -> Position | None:
-            return SHARD_END
+        async def is_read(self, held: HeldLease) -> bool:
+            return True
 
     class LostLease(Held):
         async def store(self, position: Position) -> None:

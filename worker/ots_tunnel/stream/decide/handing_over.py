@@ -16,6 +16,9 @@ renewed, to the one with fewest first; a worker that was only handed a lease is 
                                                  meant for may be stopping at this moment, or have died
     there is no other worker                     is released
 
+A worker that has asked for a lease gets it, or, if it is one of this package, any of them does. One that owns nothing
+is taken for one of this package where all owners are.
+
 The owner believes a list that is not older than its own take, which cleared every earlier mark: one with the counter of
 the take or a higher one. (The Java library asks for the counter that it knows at that moment. An owner that stores a
 checkpoint every few milliseconds is ahead of its lists there, and finds the mark only by chance.)
@@ -58,12 +61,15 @@ def give_away(me: WorkerId, mine: Iterable[Lease], sightings: Sightings, now: fl
         and not each.lease.is_handed_over
         and not each.is_expired(now, duration)
     )
-    ours = {each.lease.owner for each in sightings.values() if each.lease.takes_released}
+    owned = [each.lease for each in sightings.values() if each.lease.owner != NO_WORKER]
+    ours = {lease.owner for lease in owned if lease.takes_released}
+    others = {lease.owner for lease in owned if not lease.is_handed_over} - ours
     changes = []
     for lease in sorted(mine, key=lambda lease: lease.shard_id):
         if lease.stealer not in (NO_WORKER, me):
             heir = lease.stealer
-            changes.append(change.transfer(lease))
+            is_ours = heir in ours or not others
+            changes.append(change.release(lease) if is_ours else change.transfer(lease))
         elif loads:
             heir = min(loads, key=lambda worker: (loads[worker], worker))
             changes.append(change.release(lease) if heir in ours else change.hand_over(lease, heir))

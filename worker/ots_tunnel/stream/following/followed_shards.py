@@ -23,7 +23,7 @@ from ots_tunnel.stream.following.work import ShardWork
 from ots_tunnel.stream.holding.held_lease import HeldLease
 from ots_tunnel.stream.holding.keeper import LeaseKeeper
 from ots_tunnel.stream.holding.waiting import until_set
-from ots_tunnel.stream.lease.lease import NO_WORKER, Lease, Position
+from ots_tunnel.stream.lease.lease import NO_WORKER, Lease
 from ots_tunnel.stream.shards import ShardId, StreamInfo
 
 
@@ -126,12 +126,12 @@ class FollowedShards:
         """See `shard_task.Host`."""
         return self._settings.retry.delay(failures, random.random())
 
-    async def former_place(self, held: HeldLease) -> Position | None:
+    async def is_read(self, held: HeldLease) -> bool:
         """See `shard_task.Host`; in another table of leases what was known of the former one tells nothing."""
-        place = None if self._keeper is None else self._keeper.known.former_place(held.taken)
-        if place is not None:
-            await self._check_table()
-        return place
+        if self._keeper is None or not self._keeper.known.is_read(held.lease):
+            return False
+        await self._check_table()
+        return True
 
     async def give(self, held: HeldLease) -> None:
         """See `shard_task.Host`."""

@@ -125,6 +125,7 @@ class StreamFollower:
 
     async def _follow(self, stream: StreamInfo) -> None:
         settings, sync = self._settings, self._sync
+        check_table = partial(sync.check_table, stream)
         shards = FollowedShards(
             self._table,
             stream,
@@ -132,9 +133,17 @@ class StreamFollower:
             settings,
             lambda: self.leases,
             sync.soon.set,
-            partial(sync.check_table, stream),
+            check_table,
         )
-        keeper = LeaseKeeper(self._table, stream.stream_id, self._me, shards, settings.leases, clock=self._clock)
+        keeper = LeaseKeeper(
+            self._table,
+            stream.stream_id,
+            self._me,
+            shards,
+            settings.leases,
+            clock=self._clock,
+            check_table=check_table,
+        )
         self._shards, self._keeper = shards, keeper
         if self._stopping.is_set():
             return  # a gap that the first sync has found

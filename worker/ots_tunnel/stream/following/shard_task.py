@@ -29,7 +29,7 @@ from ots_tunnel.log_actions import LogAction
 from ots_tunnel.stream.decide.consumer import Effect, Event, State, step
 from ots_tunnel.stream.following.work import ShardWork
 from ots_tunnel.stream.holding.held_lease import HeldLease
-from ots_tunnel.stream.lease.lease import TRIM_HORIZON, Position
+from ots_tunnel.stream.lease.lease import SHARD_END
 from ots_tunnel.stream.shards import ShardId
 
 logger = logging.getLogger(__name__)
@@ -54,8 +54,8 @@ class Host(Protocol):
         """Seconds until the work begins again after so many failures in a row."""
         ...
 
-    async def former_place(self, held: HeldLease) -> Position | None:
-        """Where the shard was read on before its lease was written anew; None where that is not known, or not so.
+    async def is_read(self, held: HeldLease) -> bool:
+        """Whether the shard was read to its end, whatever its lease says.
 
         Raises:
             TunnelError: that cannot be told now.
@@ -159,7 +159,7 @@ class ShardTask:
         if earlier is not None:
             await asyncio.wait((earlier,))
         try:
-            await self._restore_place()
+            is_finished = self.held.lease.is_finished or await self._is_ended_again()
         except OwnershipLost:
             self.feed(Event.FAILED)  # no call has failed; that the lease is lost is the keeper's to tell
             return
@@ -167,7 +167,7 @@ class ShardTask:
             self._host.failed(error)
             self.feed(Event.FAILED)
             return
-        if self.held.lease.is_finished:
+        if is_finished:
             self.feed(Event.OPENED_AT_END)
             return
         event = await work.run(self.feed)
@@ -175,15 +175,14 @@ class ShardTask:
             self._failures = 0
         self.feed(event)
 
-    async def _restore_place(self) -> None:
-        """Store the checkpoint again that a lease had before it was written anew: it would bring old values back."""
-        if self.held.lease.checkpoint != TRIM_HORIZON:
-            return
-        place = await self._host.former_place(self.held)
-        if place is not None:
-            await self.held.store(place)
-            fields = {"action": LogAction.LEASE_WRITTEN_ANEW, "channel_id": self.shard_id}
-            logger.warning("another worker had written the lease of a shard anew, which is restored", extra=fields)
+    async def _is_ended_again(self) -> bool:
+        """Store SHARD_END in a lease that was written anew after it: reading once more would bring old values back."""
+        if not await self._host.is_read(self.held):
+            return False
+        await self.held.store(SHARD_END)
+        fields = {"action": LogAction.LEASE_WRITTEN_ANEW, "channel_id": self.shard_id}
+        logger.warning("another worker has written the lease of a shard anew that was read to its end", extra=fields)
+        return True
 
     async def _give(self) -> None:
         await self._host.give(self.held)

@@ -12,7 +12,7 @@ A worker of the Java library may write the lease anew while it is held (`decide.
 checkpoint is refused then, the row is read, and what was lost is restored: no other worker of this package takes it
 before the lease's duration is over. So the work goes on, and the checkpoint stays, also that of a finished shard. It is
 not restored where another worker may have owned it before that write: once it has expired, or was given away by a call
-without an answer.
+without an answer. Nor is it restored in another table of leases, which was made to begin anew.
 
 A lease that was lost is not held again: a worker that takes it anew has another `HeldLease`, so that work for the first
 one cannot store a checkpoint in the second.
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from ots_tunnel.errors import CodecError, OwnershipLost, TunnelError
@@ -38,6 +38,9 @@ from ots_tunnel.stream.shards import ShardId
 
 logger = logging.getLogger(__name__)
 
+#: Raises LeaseTableNotFound where the table of leases is another one than at the start.
+CheckTable = Callable[[], Awaitable[None]]
+
 
 class HeldLease:
     """A lease from its take on, until it is handed over or lost.
@@ -46,6 +49,7 @@ class HeldLease:
         taken: as it was taken, or restored since.
         sent_at: time of `clock` before the take was sent.
         clock: monotonic seconds that count suspended time.
+        check_table: called before the lease is restored; raises LeaseTableNotFound where the table is another one.
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class HeldLease:
         clock: Callable[[], float],
         *,
         is_inherited: bool = False,
+        check_table: CheckTable | None = None,
     ) -> None:
         self.taken = taken
         self.lease = taken
@@ -72,8 +77,10 @@ class HeldLease:
         #: Whether the lease was left by an earlier process of this id, whose last writes may still take effect.
         self.is_inherited = is_inherited
         self._over = False
-        #: Whether a gift was sent, whose answer may have been lost.
+        #: Whether a gift was sent, whose answer may have been lost; and a restore.
         self._may_be_given = False
+        self._may_be_restored = False
+        self._check_table = check_table
         #: Whether an answer has told that another worker has changed the lease.
         self.was_refused = False
 
@@ -126,7 +133,7 @@ class HeldLease:
             raise OwnershipLost(f"the lease of shard {self.shard_id} is not held: no checkpoint may be stored")
 
     async def give(self, heir: WorkerId) -> bool:
-        """Hand the lease over, when no write is in flight: to its thief, else to the heir, else to any worker.
+        """Hand the lease over, when no write is in flight: to the heir, or, if that is NO_WORKER, to any worker.
 
         Returns True: the lease is not held any more, also where another worker was faster.
 
@@ -136,7 +143,7 @@ class HeldLease:
         self.fence.revoke()
         if await self.renew():  # what was written anew is restored, and then given
             self._may_be_given = True
-            await self._apply(lambda lease: self._gift(lease, heir))
+            await self._apply(lambda lease: _gift(lease, heir))
         self.end()
         return True
 
@@ -144,11 +151,6 @@ class HeldLease:
         """The lease is lost: nothing may be written any more."""
         self._over = True
         self.fence.revoke()
-
-    def _gift(self, lease: Lease, heir: WorkerId) -> Change:
-        if self.thief != NO_WORKER:
-            return change.transfer(replace(lease, stealer=self.thief))
-        return change.release(lease) if heir == NO_WORKER else change.hand_over(lease, heir)
 
     async def _apply(self, make: Callable[[Lease], Change]) -> bool:
         async with self._lock:
@@ -162,9 +164,10 @@ class HeldLease:
             if not self._is_held():
                 return False  # lost meanwhile: the counter may be that of another `HeldLease`
             if after is None:
-                self.was_refused = not is_doubted
+                self.was_refused = not (is_doubted or self._may_be_restored)
                 self.end()
                 return False
+            self._may_be_restored = False
             if after.created_ms != self.taken.created_ms:
                 self.taken = after  # restored, also by an earlier call without an answer
             self.lease = after
@@ -178,13 +181,14 @@ class HeldLease:
         """Restore a lease that was written anew as a whole; whether it is this worker's again."""
         if not self._may_restore():
             return False
-        row = await self._row()
+        row = await self._row_of_this_table()
         if row is None or not row.may_hide_another or row.created_ms == self.taken.created_ms:
             return False
         # a position was sent when everything before it was written
         sent = [each.position for each in self._doubted if each.position is not None]
         lost = replace(self.lease, checkpoint=sent[-1]) if sent else self.lease
         self._doubted.clear()  # the row is another one
+        self._may_be_restored = True
         restored = await self._table.apply(change.restore(row, lost), doubted=self._doubted, wanted=self._may_restore)
         if restored is None or not self._may_restore():
             return False
@@ -194,9 +198,11 @@ class HeldLease:
         logger.warning("another worker has written the lease of a shard anew, which is restored", extra=fields)
         return True
 
-    async def _row(self) -> Lease | None:
-        """The lease as it stands in the table; None where it is none, or cannot be read now."""
+    async def _row_of_this_table(self) -> Lease | None:
+        """The lease as it stands; None where it is none, or cannot be read now."""
         try:
+            if self._check_table is not None:
+                await self._check_table()
             row = await self._table.get(self.lease.stream_id, self.shard_id)
         except CodecError:
             return None  # the next list tells what is wrong with it
@@ -211,3 +217,8 @@ class HeldLease:
 
     def _is_held(self) -> bool:
         return not self._over
+
+
+def _gift(lease: Lease, heir: WorkerId) -> Change:
+    # to a thief as well: of a lease that was restored the thief's mark is gone, and a transfer leaves it out
+    return change.release(lease) if heir == NO_WORKER else change.hand_over(lease, heir)

@@ -10,7 +10,7 @@ from ots_tunnel.errors import AuthFailed, TunnelError
 from ots_tunnel.fence import write_deadline
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.calls.passing import may_pass
-from ots_tunnel.stream.holding.held_lease import HeldLease
+from ots_tunnel.stream.holding.held_lease import CheckTable, HeldLease
 from ots_tunnel.stream.holding.seen_leases import SeenLeases
 from ots_tunnel.stream.holding.settings import LeaseSettings
 from ots_tunnel.stream.holding.work import Work
@@ -26,6 +26,7 @@ class Holding:
     Args:
         clock: monotonic seconds that count suspended time.
         on_less: called when a lease is held no more.
+        check_table: see `HeldLease`.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Holding:
         settings: LeaseSettings,
         clock: Callable[[], float],
         on_less: Callable[[], None],
+        check_table: CheckTable | None = None,
     ) -> None:
         self.table = table
         self.me = me
@@ -49,6 +51,7 @@ class Holding:
         #: Set once the worker is to take nothing more, and to give every lease away.
         self.stopping = asyncio.Event()
         self._on_less = on_less
+        self._check_table = check_table
 
     def __repr__(self) -> str:
         return f"Holding({self.me}, {len(self.held)} of {len(self.seen.sightings)} leases)"
@@ -66,7 +69,13 @@ class Holding:
     def gain(self, taken: Lease, sent_at: float, *, is_inherited: bool) -> None:
         """Hold a lease that was taken; see `HeldLease`."""
         held = self.held[taken.shard_id] = HeldLease(
-            self.table, self.settings, taken, sent_at, self.clock, is_inherited=is_inherited
+            self.table,
+            self.settings,
+            taken,
+            sent_at,
+            self.clock,
+            is_inherited=is_inherited,
+            check_table=self._check_table,
         )
         self.work.gained(held)
 

@@ -25,8 +25,9 @@ looks once more after the taker has ended; `run` returns when none is held any m
 one round, where a killed worker costs them a lease's duration.
 
 Example. A worker holds s1 and s2, another one s3, when `stop` is called. `asked` is called for both. The work for s1
-has no batch: `give` writes owner = stealer = the other worker, which takes s1 in its next round. The work for s2 needs
-10 s to finish its batch; s2 is renewed meanwhile, and then given as well. `run` returns.
+has no batch: `give` releases it, or writes owner = stealer = the other worker if that is one of the Java library; that
+one takes s1 in its next round. The work for s2 needs 10 s to finish its batch; s2 is renewed meanwhile, and then given
+as well. `run` returns.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ots_tunnel.errors import first_error
 from ots_tunnel.fence import boottime
 from ots_tunnel.stream.calls.lease_table import LeaseTable
-from ots_tunnel.stream.holding.held_lease import HeldLease
+from ots_tunnel.stream.holding.held_lease import CheckTable, HeldLease
 from ots_tunnel.stream.holding.holding import Holding
 from ots_tunnel.stream.holding.known_leases import KnownLeases
 from ots_tunnel.stream.holding.look_round import LookRounds
@@ -56,6 +57,7 @@ class LeaseKeeper:
         me: id of this worker, unique over all workers of the table.
         clock: monotonic seconds that count suspended time, because other workers' clocks run on.
         shuffle: brings leases into a random order.
+        check_table: see `HeldLease`.
     """
 
     def __init__(
@@ -68,9 +70,10 @@ class LeaseKeeper:
         *,
         clock: Callable[[], float] = boottime,
         shuffle: Callable[[Sequence[Lease]], Sequence[Lease]] | None = None,
+        check_table: CheckTable | None = None,
     ) -> None:
         self._settings = settings
-        self._holding = Holding(table, stream_id, me, work, settings, clock, self._check_done)
+        self._holding = Holding(table, stream_id, me, work, settings, clock, self._check_done, check_table)
         self._takes = TakeRounds(self._holding, shuffle)
         self._looks = LookRounds(self._holding)
         self._renewing: set[HeldLease] = set()

@@ -1,6 +1,6 @@
 """What a worker remembers of the leases that it has listed: which were unread, and which shards are read to the end.
 
-Theory of operation. A list shows what is there. Four things show only beside an earlier list:
+Theory of operation. A list shows what is there. Three things show only beside an earlier list:
 
     a lease that was unread and is gone        the vendor's library deletes the leases of dropped shards, read or not;
                                                the changes of one that was not read may be missing
@@ -9,8 +9,6 @@ Theory of operation. A list shows what is there. Four things show only beside an
                                                old values over those that its children have brought since. The row was
                                                written as a whole, at another time; whoever sets a checkpoint back on
                                                purpose changes the row that is there
-    a lease that stood further on              such a write takes the checkpoint of any lease; where no worker holds it
-                                               that can restore it, the next owner does, if nothing was read since
     a lease that was finished, was gone, and   the same for a shard that the stream has dropped meanwhile: workers have
     is there again, unread                     deleted its lease. It was read, and nothing of it is missing
 
@@ -26,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
 
-from ots_tunnel.stream.lease.lease import SHARD_END, TRIM_HORIZON, Lease, Position
+from ots_tunnel.stream.lease.lease import Lease
 from ots_tunnel.stream.shards import ShardId
 
 #: Seconds: many rounds of a keeper, and less than any retention.
@@ -46,8 +44,6 @@ class KnownLeases:
         self._unread: dict[ShardId, tuple[Lease, float]] = {}
         #: Leases of shards that are read to the end.
         self._read: dict[ShardId, Lease] = {}
-        #: The last row of each lease that was not written over another one.
-        self._stood: dict[ShardId, Lease] = {}
         #: Shards that were read to the end, and whose leases were gone in a list, and when that was.
         self._gone: dict[ShardId, float] = {}
 
@@ -61,8 +57,6 @@ class KnownLeases:
         gone = self._read.keys() - listed.keys()
         self._gone |= dict.fromkeys(gone, now)
         self._read = {shard: lease for shard, lease in self._read.items() if shard not in gone}
-        written_over = {shard for shard, lease in listed.items() if self._is_over(lease)}
-        self._stood = {shard: self._stood[shard] if shard in written_over else listed[shard] for shard in listed}
         for lease in listed.values():
             shard = lease.shard_id
             if lease.is_finished:
@@ -89,29 +83,9 @@ class KnownLeases:
             return lease.counter < read.counter
         return not lease.created_if_missing
 
-    def former_place(self, taken: Lease) -> Position | None:
-        """Where a shard was read on before its lease was written anew; None where that is not known, or not so.
-
-        Args:
-            taken: as its owner took it. Of a lease that another one has owned since, something may have been read since
-                from its oldest record on, and has to be read again.
-        """
-        if self.is_read(taken):
-            return SHARD_END
-        if taken.counter > 1 or not self._is_over(taken):
-            return None
-        return self._stood[taken.shard_id].checkpoint
-
     def was_read(self, lease: Lease) -> bool:
         """Whether the shard, which the stream does not list any more, was read to its end before."""
         return lease.is_finished or self.is_read(lease) or lease.shard_id in self._gone
-
-    def _is_over(self, lease: Lease) -> bool:
-        """Whether a row was written over a lease that stood further on."""
-        stood = self._stood.get(lease.shard_id)
-        if stood is None or stood.created_ms == lease.created_ms or lease.created_if_missing:
-            return False
-        return lease.checkpoint == TRIM_HORIZON != stood.checkpoint
 
     def look_at_stream(self, shards: Set[ShardId]) -> None:
         """These the stream lists; a lease of them that was deleted was deleted on purpose."""

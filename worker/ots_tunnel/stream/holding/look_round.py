@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ots_tunnel.stream.decide.handing_over import give_away, is_asked_for
 from ots_tunnel.stream.holding.held_lease import HeldLease
 from ots_tunnel.stream.holding.holding import Holding
@@ -21,8 +23,8 @@ class LookRounds:
         return f"LookRounds({self._holding})"
 
     def heir_of(self, held: HeldLease) -> WorkerId:
-        """Who gets a lease that no worker has asked for; NO_WORKER leaves it to any."""
-        return self._heirs.get(held.shard_id, NO_WORKER)
+        """Who gets a lease: its thief, or, where this worker stops, whom it has named; NO_WORKER leaves it to any."""
+        return self._heirs.get(held.shard_id, held.thief)
 
     async def look(self) -> None:
         """One round.
@@ -49,7 +51,7 @@ class LookRounds:
         loose = [lease for lease in holding.leases.values() if lease.owner == holding.me]
         left = [lease for lease in loose if not holding.seen.is_inherited(lease)]
         given = [lease for lease in left if lease.shard_id not in holding.held]
-        mine = [*(held.lease for held in holding.held.values()), *given]
+        mine = [*(replace(held.lease, stealer=held.thief) for held in holding.held.values()), *given]
         gifts = give_away(holding.me, mine, holding.seen.sightings, holding.clock(), holding.settings.duration)
         self._heirs.update((gift.before.shard_id, gift.after.owner) for gift in gifts)
         return [gift for gift in gifts if gift.before in given]
