@@ -73,7 +73,8 @@ class StreamClientConfig(PaceConfig):
 
     worker_id: Annotated[str, Field(pattern=r"^\S*$"), Words("a name without spaces, or nothing")] = ""
     """Id of this worker, which no other running worker of the leases may have. Empty: host name, process and chance. A
-    worker that starts again under its old id has its leases back at once."""
+    worker that starts again under its old id has its leases back at once, and reads on when its last writes are
+    over."""
     worker_id_prefix: Annotated[str, Field(pattern=r"^\S*$"), Words("a name without spaces, or nothing")] = ""
     """Begin of the id that a worker makes for itself where workerId is empty; the operator knows its workers by it."""
     lease_duration_seconds: float = Field(default=20, gt=0)

@@ -14,7 +14,7 @@ import logging
 import random
 from collections.abc import Callable
 
-from ots_tunnel.errors import TunnelError
+from ots_tunnel.errors import CodecError, TunnelError
 from ots_tunnel.fence import ChannelFence, boottime
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelType
@@ -160,7 +160,9 @@ class StreamSinkWorker:
         self.status.error = f"{type(error).__name__}: {error}"  # until a later call is answered
         self._failed_at = self._clock()
         fields = {**self._fields(LogAction.LEASE_CALL_FAILED), "error": str(error)}
-        logger.warning("a call about leases or shards failed", extra=fields)
+        is_row = isinstance(error, CodecError)
+        what = "a row is no lease, or an answer cannot be read" if is_row else "a call about leases or shards failed"
+        logger.warning(what, extra=fields)
 
     def _found_gap(self, shard_id: ShardId, gap: Gap) -> None:
         self.status.possible_gaps[channel_of(shard_id)] = gap
