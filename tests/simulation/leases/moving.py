@@ -74,6 +74,8 @@ class Moving:
         self._states: deque[tuple[float, Mapping[str, _Seen]]] = deque([(0.0, {})])
         self._asked: dict[str, LeaseWritten] = {}
         self._gave_at: dict[str, float] = {}
+        #: Shards whose leases were written anew while they had an owner.
+        self._reset: set[str] = set()
         #: When each process has changed a lease last.
         self._active: dict[str, float] = {}
         self.moves: list[Move] = []
@@ -91,6 +93,8 @@ class Moving:
         before = rows.pop(written.shard, _Seen(stands_since=written.t))
         if written.values is not None:
             rows[written.shard] = after = self._after(written, before)
+            if written.is_whole and before.owner:
+                self._reset.add(written.shard)
             if not written.is_whole:
                 self._judge(written, before, after)
         self._states.append((written.t, rows))
@@ -113,6 +117,8 @@ class Moving:
             return
         elif after.owner == written.who:
             self._judge_take(written, before)
+        elif after.owner and written.shard in self._reset and STEALER in (written.values or {}):
+            self._moved(written, Cause.ASKED)  # the thief's mark was lost
         elif not after.owner or STEALER in (written.values or {}):
             self._gave_at.setdefault(written.who, written.t)
             if after.owner:

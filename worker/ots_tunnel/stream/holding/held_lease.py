@@ -80,6 +80,7 @@ class HeldLease:
         #: Whether a gift was sent, whose answer may have been lost; and a restore.
         self._may_be_given = False
         self._may_be_restored = False
+        self._was_restored = False
         self._check_table = check_table
         #: Whether an answer has told that another worker has changed the lease.
         self.was_refused = False
@@ -143,7 +144,7 @@ class HeldLease:
         self.fence.revoke()
         if await self.renew():  # what was written anew is restored, and then given
             self._may_be_given = True
-            await self._apply(lambda lease: _gift(lease, heir))
+            await self._apply(lambda lease: self._gift(lease, heir))
         self.end()
         return True
 
@@ -169,10 +170,18 @@ class HeldLease:
                 return False
             self._may_be_restored = False
             if after.created_ms != self.taken.created_ms:
-                self.taken = after  # restored, also by an earlier call without an answer
+                self.taken = after  # restored by an earlier call without an answer
+                self._was_restored = True
             self.lease = after
             self.fence.heartbeat_answered(sent_at)
             return True
+
+    def _gift(self, lease: Lease, heir: WorkerId) -> Change:
+        if heir == NO_WORKER:
+            return change.release(lease)
+        # of a lease that was restored the thief's mark is gone, and a transfer does not write it
+        is_marked = heir == self.thief and not self._was_restored
+        return change.transfer(replace(lease, stealer=heir)) if is_marked else change.hand_over(lease, heir)
 
     async def _send(self, made: Change) -> Lease | None:
         return await self._table.apply(made, doubted=self._doubted, wanted=self._is_held)
@@ -194,6 +203,7 @@ class HeldLease:
             return False
         self._doubted.clear()
         self.taken = self.lease = restored
+        self._was_restored = True
         fields = {"action": LogAction.LEASE_WRITTEN_ANEW, "channel_id": self.shard_id}
         logger.warning("another worker has written the lease of a shard anew, which is restored", extra=fields)
         return True
@@ -217,8 +227,3 @@ class HeldLease:
 
     def _is_held(self) -> bool:
         return not self._over
-
-
-def _gift(lease: Lease, heir: WorkerId) -> Change:
-    # to a thief as well: of a lease that was restored the thief's mark is gone, and a transfer leaves it out
-    return change.release(lease) if heir == NO_WORKER else change.hand_over(lease, heir)
