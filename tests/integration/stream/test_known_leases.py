@@ -22,8 +22,7 @@ from ots_tunnel.stream.holding.known_leases import REMEMBERED_SECONDS, KnownLeas
 from ots_tunnel.stream.holding.syncing import sync_shards
 from ots_tunnel.stream.lease import change
 from ots_tunnel.stream.lease.lease import SHARD_END, TRIM_HORIZON, Lease, WorkerId
-from ots_tunnel.stream.lease.requests import create_request
-from ots_tunnel.stream.lease.row import encode_lease, lease_key
+from ots_tunnel.stream.lease.row import lease_key
 from ots_tunnel.stream.shards import ShardId
 from tests.support.emulator.follow_scene import KEYS, LEASES, FollowScene, following
 from tests.support.emulator.stream_scene import quick_caller
@@ -88,21 +87,13 @@ async def read_across_a_split(scene: FollowScene, sink: RecordingSink) -> ShardI
     return parent
 
 
-async def write_anew(scene: FollowScene, shard: ShardId) -> None:
-    """What the library does for a shard that it holds for a new one: a write without a condition."""
-    late = create_request(LEASES, Lease(scene.stream_id, shard))
-    late.condition.row_existence = pb.IGNORE
-    late.row = encode_lease(Lease(scene.stream_id, shard))
-    await table_of(scene).put(late)
-
-
 async def test_a_finished_shard_whose_lease_the_library_writes_anew_is_not_read_again(
     scene: FollowScene, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its old values would come behind those of its children, for good."""
     sink = RecordingSink()
     parent = await read_across_a_split(scene, sink)
-    await write_anew(scene, parent)
+    await scene.write_lease_anew(parent)
 
     async def is_finished() -> bool:
         return (await scene.leases())[parent].is_finished
@@ -124,7 +115,7 @@ async def test_a_dropped_shard_whose_lease_the_library_writes_anew_is_no_gap(sce
 
     await until(is_gone)
     await asyncio.sleep(pause)
-    await write_anew(scene, parent)
+    await scene.write_lease_anew(parent)
 
     await until(is_gone)
     assert not scene.tasks["w"].done()

@@ -22,8 +22,8 @@ from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
 from ots_tunnel.stream.following.settings import FollowSettings
 from ots_tunnel.stream.lease import change
 from ots_tunnel.stream.lease.lease import NO_WORKER, TRIM_HORIZON, Lease, WorkerId
-from ots_tunnel.stream.lease.requests import create_request, delete_request
-from ots_tunnel.stream.lease.row import encode_lease, lease_key
+from ots_tunnel.stream.lease.requests import delete_request
+from ots_tunnel.stream.lease.row import lease_key
 from ots_tunnel.stream.shards import ShardId
 from tests.support.emulator.follow_scene import KEYS, LEASES, FollowScene, following
 from tests.support.emulator.stream_scene import quick_caller
@@ -57,17 +57,6 @@ def table_of(scene: FollowScene) -> LeaseTable:
     return LeaseTable(quick_caller(scene.emulator.handle), LEASES)
 
 
-async def write_anew(scene: FollowScene, shard: ShardId) -> None:
-    """The library's late write."""
-    shards = await scene.stream_client().shards(scene.stream_id)
-    [parents] = [each.parents for each in shards if each.shard_id == shard]
-    lease = Lease(scene.stream_id, shard, parents=parents)
-    late = create_request(LEASES, lease)
-    late.condition.row_existence = pb.IGNORE
-    late.row = encode_lease(lease)
-    await table_of(scene).put(late)
-
-
 async def delete(scene: FollowScene, shard: ShardId) -> None:
     """What a person does."""
     request = delete_request(LEASES, Lease(scene.stream_id, shard))
@@ -84,8 +73,8 @@ def is_finished(scene: FollowScene, shard: ShardId) -> Callable[[], Any]:
     return asked
 
 
-async def read_across_a_split(scene: FollowScene, *sinks: RecordingSink) -> ShardId:
-    """Workers read a shard to its end, and what its children bring; the shard."""
+async def read_and_split(scene: FollowScene, *sinks: RecordingSink) -> ShardId:
+    """Workers read a shard, which is split then, and has a change behind the split; the shard."""
     await scene.begin()
     await scene.put(KEYS, [1])
     for number, sink in enumerate(sinks):
@@ -94,6 +83,12 @@ async def read_across_a_split(scene: FollowScene, *sinks: RecordingSink) -> Shar
     [parent] = await scene.leases()
     scene.split()
     await scene.put(KEYS, [2])
+    return parent
+
+
+async def read_across_a_split(scene: FollowScene, *sinks: RecordingSink) -> ShardId:
+    """Workers read a shard to its end, and what its children bring; the shard."""
+    parent = await read_and_split(scene, *sinks)
     await until(lambda: written(*sinks) == 2 * len(KEYS))
     return parent
 
@@ -122,7 +117,7 @@ async def test_a_lease_in_use_is_restored_and_no_other_worker_takes_it(
     await scene.put(KEYS, [2])
     begun = sum(sink.begun for sink in sinks)
     await until(lambda: sum(sink.begun for sink in sinks) > begun)
-    await write_anew(scene, shard)
+    await scene.write_lease_anew(shard)
     await scene.put(KEYS, [3])
     await until(lambda: written(*sinks) >= 3 * len(KEYS))
     await asyncio.sleep(30)
@@ -143,7 +138,7 @@ async def test_a_restored_lease_is_handed_over_as_any_other(scene: FollowScene) 
     await until(lambda: written(sink) == len(KEYS))
     [shard] = await scene.leases()
     await asyncio.sleep(30)
-    await write_anew(scene, shard)
+    await scene.write_lease_anew(shard)
     await asyncio.sleep(10)
     scene.worker("second", sink)
     await asyncio.sleep(30)
@@ -163,7 +158,7 @@ async def test_a_worker_that_stops_restores_what_it_hands_over(scene: FollowScen
     await until(lambda: written(sink) == len(KEYS))
     await asyncio.sleep(10)
     [(shard, before)] = (await scene.leases()).items()
-    await write_anew(scene, shard)
+    await scene.write_lease_anew(shard)
     worker.drain()
     await scene.tasks["w"]
 
@@ -174,18 +169,11 @@ async def test_a_worker_that_stops_restores_what_it_hands_over(scene: FollowScen
 @pytest.mark.parametrize("later", [0.0, 0.7, 3.1, 7.0, 20.0])
 async def test_a_finished_lease_is_restored_however_soon_it_is_written_anew(scene: FollowScene, later: float) -> None:
     """The other worker may never have listed it finished."""
-    await scene.begin()
-    await scene.put(KEYS, [1])
     sinks = RecordingSink(), RecordingSink()
-    for number, sink in enumerate(sinks):
-        scene.worker(f"w{number}", sink)
-    await until(lambda: written(*sinks) == len(KEYS))
-    [parent] = await scene.leases()
-    scene.split()
-    await scene.put(KEYS, [2])
+    parent = await read_and_split(scene, *sinks)
     await until(is_finished(scene, parent))
     await asyncio.sleep(later)
-    await write_anew(scene, parent)
+    await scene.write_lease_anew(parent)
     await until(lambda: written(*sinks) >= 2 * len(KEYS))
     await asyncio.sleep(60)
 
@@ -212,7 +200,7 @@ async def test_a_finished_shard_whose_owner_dies_is_not_read_again_while_the_lea
 
     scene.answers[other] = handle
     await asyncio.sleep(4)
-    await write_anew(scene, parent)
+    await scene.write_lease_anew(parent)
     await asyncio.sleep(200)
     is_dark = False
     await until(is_finished(scene, parent))
@@ -246,7 +234,7 @@ async def test_a_lease_that_is_lost_otherwise_is_not_restored(scene: FollowScene
         await table_of(scene).create(Lease(scene.stream_id, shard))
         await until(lambda: written(sink) == 2 * len(KEYS))
     else:
-        await write_anew(scene, shard)
+        await scene.write_lease_anew(shard)
         theirs = await table_of(scene).apply(change.take((await scene.leases())[shard], WorkerId("java")))
         await asyncio.sleep(10)
         assert (await scene.leases())[shard] == theirs
@@ -264,7 +252,7 @@ async def test_nothing_is_restored_in_a_table_that_was_made_to_begin_anew(scene:
     [shard] = await scene.leases()
     await scene.caller.call(TABLE_OPERATIONS["DeleteTable"], pb.DeleteTableRequest(table_name=LEASES))
     await create_lease_table(table_of(scene))
-    await write_anew(scene, shard)
+    await scene.write_lease_anew(shard)
 
     with pytest.raises(LeaseTableNotFound):
         await asyncio.wait_for(scene.tasks["w"], 60)

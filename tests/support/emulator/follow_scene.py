@@ -19,6 +19,8 @@ from ots_tunnel.stream.calls.client import StreamClient
 from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.following.settings import FollowSettings
 from ots_tunnel.stream.lease.lease import Lease
+from ots_tunnel.stream.lease.requests import create_request
+from ots_tunnel.stream.lease.row import encode_lease
 from ots_tunnel.stream.processing.processor import RecordProcessorFactory
 from ots_tunnel.stream.processing.settings import StreamWorkerConfig
 from ots_tunnel.stream.processing.worker import StreamWorker
@@ -92,6 +94,16 @@ class FollowScene(StreamScene):
         """The leases in the table."""
         listing = await LeaseTable(quick_caller(self.emulator.handle), LEASES).list(self.stream_id)
         return {lease.shard_id: lease for lease in listing.leases}
+
+    async def write_lease_anew(self, shard: ShardId) -> None:
+        """What the Java library does for a shard that it holds for a new one: a write without a condition."""
+        shards = await self.stream_client().shards(self.stream_id)
+        parents = next((each.parents for each in shards if each.shard_id == shard), frozenset[ShardId]())
+        lease = Lease(self.stream_id, shard, parents=parents)
+        late = create_request(LEASES, lease)
+        late.condition.row_existence = pb.IGNORE
+        late.row = encode_lease(lease)
+        await LeaseTable(quick_caller(self.emulator.handle), LEASES).put(late)
 
     def split(self) -> list[str]:
         return self.emulator.split("demo", TABLE)
