@@ -8,15 +8,18 @@ resumed object would stand still from its first moment.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus
 from ots_tunnel_operator.assess.kept_reports import shown
 from ots_tunnel_operator.assess.lag import reported_channels
 from ots_tunnel_operator.assess.progress import SILENT_SECONDS
+from ots_tunnel_operator.kube.kinds import SPARK_APPLICATION
 from ots_tunnel_operator.loop_cache import LoopCache
+from ots_tunnel_operator.names import query_name, snapshot_name
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.world.pod import RUNNING, Pod, SparkRole
+from ots_tunnel_operator.world.pod import RUNNING, Pod, SparkPod, SparkRole
 from ots_tunnel_operator.world.report import KeptReport, WorkerChannel
 from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World
@@ -55,13 +58,23 @@ def _with_kept(world: World, cache: LoopCache) -> tuple[Pod, ...]:
 
 
 def observe_spark(world: World, cache: LoopCache) -> World:
-    """The world with the time since which no driver, and no executor, of its copy and its query has run."""
+    """The world with the times of Spark's pods: since when no driver, and no executor, of its copy and its query has run,
+    and since when pods of an application that is gone are alive."""
     is_first_look = cache.observed_time is None
     first = 0.0 if is_first_look and _reports(world, Reason.NOT_PROGRESSING) else world.now
     running = {SparkRole.of_copy(pod) for pod in world.spark_pods if pod.runs}
     running |= {SparkRole.of_query(pod) for pod in world.query_pods if pod.runs}
     cache.none_runs_since = {role: cache.none_runs_since.get(role, first) for role in SparkRole if role not in running}
-    return replace(world, none_runs_since=dict(cache.none_runs_since))
+    orphans = {pod.name for pod in _orphans(world)}
+    cache.orphaned_since = {name: cache.orphaned_since.get(name, first) for name in orphans}
+    return replace(world, none_runs_since=dict(cache.none_runs_since), orphaned_since=dict(cache.orphaned_since))
+
+
+def _orphans(world: World) -> Iterator[SparkPod]:
+    name = world.resource.name
+    for application, pods in ((snapshot_name(name), world.spark_pods), (query_name(name), world.query_pods)):
+        if world.child(SPARK_APPLICATION.kind, application) is None:
+            yield from (pod for pod in pods if pod.is_alive and not pod.terminated)
 
 
 def observe_movement(world: World, cache: LoopCache) -> World:

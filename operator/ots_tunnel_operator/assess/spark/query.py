@@ -70,6 +70,11 @@ class Query:
         """The progress of a driver that runs; None while nobody knows it."""
         return self.progress if self.state is QueryState.FOLLOWING else None
 
+    @property
+    def lag_seconds(self) -> int | None:
+        """Age of the oldest change that waits, as a driver that runs tells it; None is unknown."""
+        return None if self.figures is None else self.figures.lag_seconds
+
 
 def assess_query(world: World, *, missing_seconds: float) -> Query:
     """Where the query stands; the cases are those of the module's description.

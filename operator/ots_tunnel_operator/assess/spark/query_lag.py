@@ -2,8 +2,8 @@
 
 The driver tells how old the oldest change is that waits, and nothing of single channels. While it does not run, consume
 points tell the most that the lag can be, which is said only where the query has a problem: a table without changes
-would look late in every restart. Of a driver that has gone silent nothing is known, and the retention counts from what
-was certainly read.
+would look late in every restart. The retention goes on meanwhile: it counts from what was certainly read wherever no
+driver tells the lag.
 """
 
 from __future__ import annotations
@@ -28,16 +28,15 @@ def lag_of_query(measured: Lag | None, query: Query) -> Lag | None:
     stopped = query.application is not None and query.application.suspend
     if measured is None or query.state in _BY_POINTS or stopped:
         return measured
-    figures = query.figures
-    seconds = None if figures is None else figures.lag_seconds
+    seconds = query.lag_seconds
     # how late a single channel is nobody tells
     channels = tuple(replace(channel, seconds=None, caught_up=None) for channel in measured.channels)
     return replace(measured, seconds=seconds, caught_up=None if seconds is None else seconds == 0, channels=channels)
 
 
 def unread_behind(measured: Lag | None, query: Query, now: float) -> Lag | None:
-    """What may wait behind a driver that has gone silent: what came after the consume points, and after the time until
-    which it has recorded that everything was read.
+    """What may wait while no driver tells the lag: what came after the consume points, and after the time until which
+    the last one has recorded that everything was read.
 
     Args:
         measured: by the service alone.

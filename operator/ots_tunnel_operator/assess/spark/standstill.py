@@ -9,7 +9,8 @@ A mirror brings its existing rows in one commit: it is not judged while executor
 
 Pods come and go: an executor is replaced, a driver is started again. So where one that has to run does not, the time
 counts since the last one of its role ran (`World.none_runs_since`), and since the application was submitted.
-STARTING_SECONDS are enough to tell. They are also enough for an application that does not end after its last split.
+STARTING_SECONDS are enough to tell. They are also enough for an application that does not end after its last split,
+and for pods whose application is gone: what follows waits for their end, which a lost node never tells.
 
 Example: a mirror has copied for two hours when the node of its only executor is drained. The new executor's pod waits
 for a node. Nothing is said for 300 s; then the object is Degraded, NotProgressing, and names the pod.
@@ -49,6 +50,9 @@ _DRIVER_WITHIN = {
     AppState.RUNNING: STARTING_SECONDS,
     AppState.SUCCEEDING: BATCH_SECONDS,
     AppState.PENDING_RERUN: BATCH_SECONDS,
+    AppState.INVALIDATING: BATCH_SECONDS,
+    AppState.SUSPENDED: BATCH_SECONDS,
+    AppState.RESUMING: BATCH_SECONDS,
     AppState.UNKNOWN: BATCH_SECONDS,
 }
 
@@ -56,8 +60,11 @@ _DRIVER_WITHIN = {
 def find_idle_copy(world: World, snapshot: Snapshot) -> Problem | None:
     """A copy by Spark that stands still; None while it moves, or where another problem says why it does not."""
     app, progress = snapshot.application, snapshot.progress
-    if world.resource.spec.suspend or app is None or snapshot.state not in _MOVING:
+    if world.resource.spec.suspend or snapshot.state not in _MOVING:
         return None
+    if app is None:
+        orphan = _orphan(world, world.spark_pods)
+        return None if orphan is None else _idle(orphan)
     recorded = progress.updated if progress is not None else None
     idle = world.now - max(recorded or 0.0, app.submitted or 0.0, app.created)
     drivers = [pod for pod in world.spark_pods if pod.is_alive and not pod.is_executor]
@@ -79,12 +86,16 @@ def find_idle_copy(world: World, snapshot: Snapshot) -> Problem | None:
 def find_idle_query(world: World, query: Query) -> Problem | None:
     """A query by Spark that stands still; None where it moves, or another problem says why it does not.
 
-    It has no driver, its pods do not start, its driver records nothing, or no channel of existing rows moves. The lag
-    tells of changes. A mirror is not judged while its executors bring the existing rows: that is one commit.
+    It has no driver, its pods do not start or do not end, its driver records nothing, or no channel of existing rows
+    moves. The lag tells of changes. A mirror is not judged while its executors bring the existing rows: that is one
+    commit. Nor is what this operator has suspended.
     """
     app = query.application
-    if world.resource.spec.suspend or app is None or query.state not in _QUERY_MOVES:
+    if world.resource.spec.suspend or query.state not in _QUERY_MOVES or (app is not None and app.suspend):
         return None
+    if app is None:
+        orphan = _orphan(world, world.query_pods)
+        return None if orphan is None else _idle_query(orphan)
     drivers = drivers_of(world)
     within = _DRIVER_WITHIN.get(app.state)
     if not drivers and within is not None and _absent(world, SparkRole.QUERY_DRIVER, app) >= within:
@@ -126,6 +137,16 @@ def _absent(world: World, role: SparkRole, app: Application, pod: SparkPod | Non
     """Seconds for which no pod of a role has run although it should, and this one is there; 0 while one runs."""
     since = world.none_runs_since.get(role, world.now)
     return world.now - max(since, app.submitted or 0.0, app.created, 0.0 if pod is None else pod.created)
+
+
+def _orphan(world: World, pods: Iterable[SparkPod]) -> str | None:
+    """What is to be said of the pod that has outlived its application for longest; None while none has for long."""
+    found = [pod for pod in pods if world.now - world.orphaned_since.get(pod.name, world.now) >= STARTING_SECONDS]
+    if not found:
+        return None
+    pod = min(found, key=lambda pod: (world.orphaned_since[pod.name], pod.name))
+    what = f"the SparkApplication is gone, and pod {pod.name} of it is {pod.phase}"
+    return f"{what}: delete the pod, by force if its node is lost and switched off; what follows waits for its end"
 
 
 def _not_started(pods: Iterable[SparkPod]) -> str:

@@ -200,6 +200,39 @@ def test_behind_a_silent_driver_the_retention_counts_from_what_was_certainly_rea
     assert (found.degradation is not None and found.degradation.reason is Reason.RETENTION_AT_RISK) == (used == 90)
 
 
+@pytest.mark.parametrize(
+    ("children", "read_until", "used"),
+    [
+        (query_app("SUBMITTED", age=OLD), None, 90),
+        (query_app("SUBMITTED", age=OLD), NOW - 30_000, 30),
+        (query_app("PENDING_RERUN", age=OLD), NOW - 95_000, 90),
+        (query_app("SUSPENDED", age=OLD, suspend=True), NOW - 30_000, 30),
+        (query_app("FAILED", age=OLD), NOW - 30_000, 30),
+        (query_app("RUNNING", age=OLD), None, 90),
+        ({}, NOW - 30_000, 30),
+    ],
+    ids=[
+        "starting",
+        "starting, idle",
+        "between two",
+        "suspended, idle",
+        "failed, idle",
+        "of unknown lag",
+        "gone, idle",
+    ],
+)
+def test_while_no_driver_tells_the_lag_the_retention_counts_from_what_was_certainly_read(
+    children: Children, read_until: float | None, used: int
+) -> None:
+    """The retention is 100,000 s, and goes on while drivers start and end."""
+    stood = Tunnel(description(channel("c1", client=CLIENT, consumed=NOW - 90_000), kind=TunnelType.Stream))
+    progress = replace(WELL, lag_seconds=None, read_until=None if read_until is None else int(read_until))
+    found = assessed(query_world(children | query_record(progress), tunnel=stood))
+
+    assert found.retention_used == used
+    assert (found.degradation is not None and found.degradation.reason is Reason.RETENTION_AT_RISK) == (used == 90)
+
+
 def test_a_high_lag_of_the_driver_is_told() -> None:
     late = query_app("RUNNING") | query_record(QueryProgress(batch_id=1, lag_seconds=1000))
     problem = assessed(query_world(late)).degradation

@@ -38,6 +38,11 @@ def copying(state: str, *pods: SparkPod, done: int = 1, age: float = COPYING_SEC
     return since_ever(spark_world(children, recorded(snapshot={"tunnelId": TUNNEL_ID}), spark_pods=pods, **changes))
 
 
+def told(found: World, cache: LoopCache, seconds: float = 0.0) -> Problem | None:
+    """What is told of a world so many seconds later."""
+    return assessed(observe_spark(replace(found, now=NOW + seconds), cache)).degradation
+
+
 RUNS = SparkPod("driver", "Running", terminated=False)
 COPIES = SparkPod("exec-1", "Running", terminated=False, is_executor=True)
 FULL = SparkPod("exec-2", "Pending", terminated=False, is_executor=True, message="Unschedulable: no room")
@@ -118,7 +123,11 @@ EXECUTOR = SparkPod(f"{NAME}-exec-9", "Running", terminated=False, is_executor=T
         (query_app("PENDING_RERUN", age=599), (replace(EXECUTOR, phase="Pending"),), ""),
         (query_app("PENDING_RERUN", age=601), (), "the SparkApplication is PENDING_RERUN, and has no driver"),
         (query_app("UNKNOWN", age=601), (), "the SparkApplication is UNKNOWN, and has no driver"),
-        (query_app("SUSPENDED", age=7200), (), ""),
+        (query_app("SUSPENDED", age=599), (), ""),
+        (query_app("SUSPENDED", age=601), (), "the SparkApplication is SUSPENDED, and has no driver"),
+        (query_app("SUSPENDED", age=7200, suspend=True), (), ""),
+        (query_app("RESUMING", age=601), (), "the SparkApplication is RESUMING, and has no driver"),
+        (query_app("INVALIDATING", age=601), (), "the SparkApplication is INVALIDATING, and has no driver"),
         (query_app("SUBMITTED", age=7200) | query_record(age=2000), (RAN_OLD,), "has recorded no batch"),
         (query_app("SUBMITTED", age=7200) | query_record(age=10), (RAN_OLD,), ""),
     ],
@@ -129,8 +138,33 @@ def test_a_query_without_a_driver_or_with_one_that_hangs_is_told(
     """Whatever the state says that a Spark operator has set, which may be gone; an executor may be a new one."""
     problem = assessed(since_ever(query_world(children, query_pods=pods))).degradation
 
-    assert (problem.message if problem is not None else "").find(told) > 0 if told else problem is None
-    assert problem is None or problem.reason is Reason.NOT_PROGRESSING
+    message = problem.message if problem is not None and problem.reason is Reason.NOT_PROGRESSING else ""
+    assert told in message if told else not message
+
+
+@pytest.mark.parametrize(
+    ("found", "name"),
+    [
+        (query_world({}), DRIVER.name),
+        (query_world({}, query_pods=(replace(EXECUTOR, phase="Unknown"),)), EXECUTOR.name),
+        (spark_world(progress_record(2, 2), spark_pods=(RUNS,)), RUNS.name),
+    ],
+    ids=["query", "executor of a query", "copy that is done"],
+)
+def test_a_pod_that_outlives_its_application_is_told(found: World, name: str) -> None:
+    """Its node is lost: the API server keeps the pod, and what follows waits for its end."""
+    cache = LoopCache()
+    told(found, cache)
+    cache.observed_time = NOW
+
+    assert told(found, cache, STARTING_SECONDS - 1) is None
+    late = told(found, cache, STARTING_SECONDS)
+    assert late is not None
+    assert late.reason is Reason.NOT_PROGRESSING
+    assert f"the SparkApplication is gone, and pod {name} of it is" in late.message
+    ended = replace(found, spark_pods=(), query_pods=())
+    assert told(ended, cache, STARTING_SECONDS) is None
+    assert told(found, cache, STARTING_SECONDS) is None, "another pod's time counts from its own first sight"
 
 
 @pytest.mark.parametrize(("phase", "is_told"), [("Running", False), ("Failed", True)])
@@ -141,11 +175,6 @@ def test_a_mirror_that_brings_its_existing_rows_in_one_commit_is_none_that_hangs
     found = assessed(since_ever(query_world(query_app("RUNNING", of=of, age=1300), of=of, query_pods=pods)))
 
     assert (found.degradation is not None) == is_told
-
-
-def told(found: World, cache: LoopCache, seconds: float = 0.0) -> Problem | None:
-    """What is told of a world so many seconds later."""
-    return assessed(observe_spark(replace(found, now=NOW + seconds), cache)).degradation
 
 
 MIRROR = query_resource(sink={"files": {"url": "file:///lake/t", "format": "Delta", "mode": "Mirror"}})
