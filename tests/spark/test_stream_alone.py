@@ -438,6 +438,11 @@ def test_changes_that_may_be_missing_stop_the_query(
     engine.reader.stop()
     passing = engine_of(instance, engines, onPossibleGap="continue")
     assert flights(passing.until_rows(1)) == [9001]
+    (channel,) = tunnels.describe().channels
+    told = passing.reader.reportLatestOffset()
+    assert told is not None
+    ((start, end),) = (told["passedGaps"][channel.channel_id],)
+    assert end - start > 3600
 
 
 def test_a_query_that_was_idle_for_longer_than_the_retention_misses_nothing(

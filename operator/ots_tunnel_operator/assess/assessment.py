@@ -77,7 +77,7 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     seen = shown(world)
     eta = base_eta(world, snapshot)
     mark = read_mark(world, query.progress)
-    gaps = find_gaps(world, mark)
+    gaps = find_gaps(world, mark, query.progress)
     problem = find_problem(everything, snapshot, gaps)
     answered = None if description is None else measure(description, world.pods, world.now)
     completed, done = is_completed(world), was_completed(world)

@@ -5,7 +5,8 @@ Theory of operation
 The stream keeps changes for its retention, and only those since it was enabled. Whoever reads later may go on behind
 changes that are gone, without an error (docs/architecture.md 3.8). Two parties look:
 
-    the worker     compares each page with what it consumed before; it reports a gap in /channels, or ends with one
+    the worker     compares each page with what it consumed before; it reports a gap in /channels, or ends with one; of
+                   a query the driver does, in its record
     the operator   compares in every look until when a channel was consumed with what the stream keeps
 
 A stream without a tunnel has no consume points; there `assess.shards.trimmed` finds what is gone.
@@ -42,8 +43,10 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from ots_tunnel.errors import PossibleGap
 from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Token
 from ots_tunnel.protocol.possible_gap import ended_channels, read_until, within_stream
+from ots_tunnel.query.record import QueryProgress
 from ots_tunnel_operator.assess.completion import end_time, is_completed
 from ots_tunnel_operator.assess.gap import Gap, beyond, recorded_gaps
 from ots_tunnel_operator.assess.lag import HELD, is_initialised, reported_channels
@@ -63,12 +66,13 @@ _ROUNDED_TO = 3600.0
 _CLOCK_SECONDS = 60.0
 
 
-def find_gaps(world: World, mark: ReadMark | None) -> tuple[Gap, ...]:
+def find_gaps(world: World, mark: ReadMark | None, query: QueryProgress | None = None) -> tuple[Gap, ...]:
     """Every gap to show, those that are not accepted first.
 
     Args:
         world: what was observed.
         mark: `read_mark` of this world.
+        query: the record of a query on this very tunnel; None without one.
     """
     recorded = {gap.key: gap for gap in recorded_gaps(world.resource.status)}
     found = {key: gap for key, gap in recorded.items() if gap.is_final or not _is_looked_at(world, gap.channel)}
@@ -77,7 +81,7 @@ def find_gaps(world: World, mark: ReadMark | None) -> tuple[Gap, ...]:
     accepts = world.resource.spec.source.goes_on_behind_gaps
     accepted = () if accepts else tuple(gap for gap in recorded.values() if gap.accepted)
     seen = (*_from_outside(world, mark, since), *_of_shards(world, found.values(), since, accepts=accepts))
-    for whole in (*_of_workers(world.pods), *seen):
+    for whole in (*_of_workers(world.pods), *_of_query(query), *seen):
         gap = whole if whole.accepted else beyond(whole, accepted)
         known = found.get(gap.key)
         before = known or recorded.get(gap.key)
@@ -125,6 +129,17 @@ def _of_workers(pods: Iterable[Pod]) -> Iterable[Gap]:
         found: tuple[ReportedGap, ...] = pod.gaps + (pod.report.gaps if pod.report is not None else ())
         for gap in found:
             yield Gap(gap.channel_id, gap.start, gap.end, by_worker=True, accepted=gap.is_passed)
+
+
+def _of_query(query: QueryProgress | None) -> Iterable[Gap]:
+    """What drivers have gone on without, and what the last one has ended with."""
+    if query is None:
+        return
+    for gap in query.passed_gaps:
+        yield Gap(gap.channel_id, gap.start, gap.end, by_worker=True, accepted=True)
+    error = PossibleGap.read(query.error)
+    if error is not None:
+        yield Gap(error.channel_id, error.start, error.end, by_worker=True)
 
 
 def _of_shards(world: World, known: Collection[Gap], since: Mapping[str, float], *, accepts: bool) -> Iterable[Gap]:

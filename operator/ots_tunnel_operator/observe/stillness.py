@@ -58,8 +58,8 @@ def _with_kept(world: World, cache: LoopCache) -> tuple[Pod, ...]:
 
 
 def observe_spark(world: World, cache: LoopCache) -> World:
-    """The world with the times of Spark's pods: since when no driver, and no executor, of its copy and its query has run,
-    and since when pods of an application that is gone are alive."""
+    """The world with the times of its Spark pods: since when no driver, and no executor, of copy and query runs, and
+    since when pods of an application that is gone are alive."""
     is_first_look = cache.observed_time is None
     first = 0.0 if is_first_look and _reports(world, Reason.NOT_PROGRESSING) else world.now
     running = {SparkRole.of_copy(pod) for pod in world.spark_pods if pod.runs}

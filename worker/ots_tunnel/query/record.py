@@ -8,6 +8,8 @@
     data["channels"]                  channels that the query has open
     data["readUntil"]                 Unix seconds, by the service's clock, at which every stream channel of the tunnel
                                       had been read to its end and committed; missing where it is not known
+    data["passedGaps"]                changes that may be missing, and without which drivers have gone on: a JSON array
+                                      of [channel, from, to], in Unix seconds; missing without any
     data["error"]                     the error of the last driver in one line; missing while the query runs
     data["isFinal"]                   "true" with an error that no other attempt repairs
     data["updated"]                   time of this write by the driver's clock, ISO 8601; a driver that follows the
@@ -18,7 +20,8 @@ An error stays in the record until a driver has followed the tunnel again, so th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -29,7 +32,19 @@ from ots_tunnel.snapshot.record import PROGRESS_LABEL
 #: Seconds after which a driver writes the same figures again, as a sign of life.
 ALIVE_SECONDS: Final = 600
 
+#: Most gaps of a record; the latest ones are kept. A ConfigMap holds a mebibyte.
+MAX_PASSED_GAPS: Final = 1000
+
 _TRUE: Final = "true"
+
+
+@dataclass(frozen=True, slots=True)
+class PassedGap:
+    """Changes of a channel between two times, Unix seconds, that may be missing, and behind which a driver went on."""
+
+    channel_id: str
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +60,8 @@ class QueryProgress:
     """Whether no other attempt repairs the error."""
     read_until: int | None = None
     """Unix seconds at which every stream channel had been read to its end."""
+    passed_gaps: tuple[PassedGap, ...] = ()
+    """Sorted by their ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +95,7 @@ def read_query_record(config_map: Mapping[str, Any]) -> QueryRecord:
         read_until=_number(data, "readUntil"),
         error=data.get("error", ""),
         is_final=data.get("isFinal") == _TRUE,
+        passed_gaps=_gaps(data),
     )
     return QueryRecord(label, progress, updated)
 
@@ -90,12 +108,34 @@ def query_items(progress: QueryProgress, label: str, now: float) -> dict[str, st
         "lagSeconds": progress.lag_seconds,
         "channels": progress.channels,
         "readUntil": progress.read_until,
+        "passedGaps": _gaps_text(progress.passed_gaps),
         "error": progress.error or None,
         "isFinal": _TRUE if progress.is_final else None,
         "label": label,
         "updated": datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds"),
     }
     return {key: str(value) for key, value in items.items() if value is not None}
+
+
+def all_gaps(*several: Iterable[PassedGap]) -> tuple[PassedGap, ...]:
+    """Each of the gaps once, as a record has them: sorted by their ends, the latest ones where they are too many."""
+    found = sorted({gap for gaps in several for gap in gaps}, key=lambda gap: (gap.end, gap.start, gap.channel_id))
+    return tuple(found[-MAX_PASSED_GAPS:])
+
+
+def _gaps_text(gaps: Iterable[PassedGap]) -> str | None:
+    found = [[gap.channel_id, gap.start, gap.end] for gap in gaps]
+    return json.dumps(found, ensure_ascii=False, separators=(",", ":")) if found else None
+
+
+def _gaps(data: Mapping[str, str]) -> tuple[PassedGap, ...]:
+    text = data.get("passedGaps")
+    if text is None:
+        return ()
+    try:
+        return tuple(PassedGap(str(channel), int(start), int(end)) for channel, start, end in json.loads(text))
+    except (TypeError, ValueError) as error:
+        raise CodecError(f"data.passedGaps: [channel, from, to] of each gap were expected: {error}") from error
 
 
 def _number(data: Mapping[str, str], key: str) -> int | None:

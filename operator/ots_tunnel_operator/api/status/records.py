@@ -80,8 +80,8 @@ class PossibleGapStatus(ApiModel):
     """Time from which on the channel had every change when the gap was found. While a gap that a worker found keeps the
     workers stopped, the stream may drop more; the next worker reports that."""
     found_by: Literal["Worker", "Operator"]
-    """Worker: a worker did not get what lies between. Operator: the consume point is older than what the stream keeps,
-    and no worker has looked yet."""
+    """Worker: a worker, or the driver of a query, did not get what lies between. Operator: the consume point is older
+    than what the stream keeps, and no worker has looked yet."""
     accepted: bool = False
     """Whether onPossibleGap was Continue since it was found: the workers go on behind it."""
     lasting: bool | None = None

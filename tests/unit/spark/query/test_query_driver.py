@@ -13,13 +13,14 @@ from pyspark.errors import StreamingQueryException
 
 from ots_tunnel.errors import ConfigError, OwnershipLost, QueryRefused, TransportError, TunnelError
 from ots_tunnel.query.document import QueryConfig, dump_query_config
-from ots_tunnel.query.record import QueryProgress
+from ots_tunnel.query.record import PassedGap, QueryProgress
 from ots_tunnel.spark.query import driver, start
 from ots_tunnel.spark.query.stop_request import StopRequest
 from tests.support.documents.query_document import QUERY
 
 CONFIG = QueryConfig.model_validate(QUERY)
-REPORT = {"channels": 3, "lagSeconds": 4.2, "heldBytes": 0, "error": "", "readUntil": 1_700_000_000}
+GAPS = {"c1": [1_699_990_000.5, 1_699_993_600.5]}
+REPORT = {"channels": 3, "lagSeconds": 4.2, "heldBytes": 0, "error": "", "readUntil": 1_700_000_000, "passedGaps": GAPS}
 PROGRESS = {
     "timestamp": "2023-11-14T22:13:20.000Z",
     "batchId": 7,
@@ -101,7 +102,8 @@ def test_sigterm_stops_the_query_and_is_no_success(monkeypatch: pytest.MonkeyPat
 
     # with 0 the Spark operator would take the stream for finished
     assert (code, query.stopped) == (143, 1)
-    assert records.followed == [QueryProgress(7, 12, 4, 3, read_until=1_700_000_000)] * 3
+    gap = PassedGap("c1", 1_699_990_000, 1_699_993_601)
+    assert records.followed == [QueryProgress(7, 12, 4, 3, read_until=1_700_000_000, passed_gaps=(gap,))] * 3
     assert records.ended == []
 
 

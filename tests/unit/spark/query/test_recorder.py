@@ -6,7 +6,7 @@ import pytest
 
 from ots_tunnel.errors import OwnershipLost, ServiceError
 from ots_tunnel.query.document import QueryRecordConfig
-from ots_tunnel.query.record import ALIVE_SECONDS, QueryProgress, query_items, read_query_record
+from ots_tunnel.query.record import ALIVE_SECONDS, PassedGap, QueryProgress, query_items, read_query_record
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
 from ots_tunnel.spark.query.recorder import READ_PAUSE, WRITE_PAUSE, Recorder
 from tests.support.kube.config_maps import ConfigMapServer
@@ -101,6 +101,27 @@ def test_a_damaged_record_is_written_again(config_map_server: ConfigMapServer, r
     recorder.follow(QueryProgress(2, 5, 0, 2))
 
     assert recorded(config_map_server) == QueryProgress(2, 5, 0, 2)
+
+
+def test_a_gap_that_was_passed_is_written_at_once_and_stays(
+    config_map_server: ConfigMapServer, recorder: Recorder, clock: Clock, cluster_access: ClusterAccess
+) -> None:
+    config_map_server.make(PATH)
+    first, second = PassedGap("c1", 1_700_000_000, 1_700_003_600), PassedGap("c2", 1_700_000_000, 1_700_003_600)
+    recorder.follow(QueryProgress(1))
+    recorder.follow(QueryProgress(1, passed_gaps=(first,)))
+    assert recorded(config_map_server).passed_gaps == (first,)
+    recorder.follow(QueryProgress(1, passed_gaps=(first,)))
+    assert len(config_map_server.writes) == 3  # one of them made the map
+
+    later = Recorder(ConfigMaps(cluster_access, "shop"), CONFIG, clock=clock)
+    later.follow(QueryProgress(2))
+    assert recorded(config_map_server).passed_gaps == (first,)
+    later.follow(QueryProgress(2, passed_gaps=(second,)))
+    later.end("changes are missing", is_final=True)
+    assert recorded(config_map_server) == QueryProgress(
+        2, passed_gaps=(first, second), error="changes are missing", is_final=True
+    )
 
 
 def test_a_change_of_the_metadata_is_no_conflict(config_map_server: ConfigMapServer, recorder: Recorder) -> None:

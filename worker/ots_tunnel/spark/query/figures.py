@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ots_tunnel.query.record import QueryProgress
+from ots_tunnel.query.record import PassedGap, QueryProgress, all_gaps
 
 #: Age of figures, in seconds, from which on they are old; own choice.
 LONG_BATCH_SECONDS: Final = 30.0
@@ -25,6 +26,7 @@ def progress_of(found: Mapping[str, Any]) -> QueryProgress:
         lag_seconds=_rounded(report.get("lagSeconds")),
         channels=report.get("channels"),
         read_until=report.get("readUntil"),
+        passed_gaps=all_gaps(_gaps(report)),
     )
 
 
@@ -73,6 +75,12 @@ def _report(found: Mapping[str, Any]) -> Mapping[str, Any]:
     text = sources[0].get("latestOffset") if sources else None
     report = json.loads(text) if isinstance(text, str) and text else text
     return report if isinstance(report, Mapping) else {}
+
+
+def _gaps(report: Mapping[str, Any]) -> Iterator[PassedGap]:
+    """The gaps in whole seconds, none of them narrower."""
+    for channel, (start, end) in (report.get("passedGaps") or {}).items():
+        yield PassedGap(channel, math.floor(start), math.ceil(end))
 
 
 def _rounded(figure: float | None) -> int | None:

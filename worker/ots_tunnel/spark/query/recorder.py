@@ -6,8 +6,9 @@ lock: Spark's own log refuses the second of two drivers with one folder of check
 
 Figures are written at most every `WRITE_PAUSE` seconds, and those that have not changed every `ALIVE_SECONDS`, as a
 sign of life. Until when everything was read changes all the time; that alone is written every `READ_PAUSE` seconds.
-While a driver does not know it, that of the record stays: what was read stays read. An API server that does not answer
-is tried again with the next figures, because the query does not need it.
+While a driver does not know it, that of the record stays: what was read stays read. A gap that the query has passed is
+written at once, and stays as well. An API server that does not answer is tried again with the next figures, because the
+query does not need it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, Final, Protocol
 from ots_tunnel.errors import CodecError, OwnershipLost, ServiceError, TransportError
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.query.document import QueryRecordConfig
-from ots_tunnel.query.record import ALIVE_SECONDS, QueryProgress, query_items, read_query_record
+from ots_tunnel.query.record import ALIVE_SECONDS, PassedGap, QueryProgress, all_gaps, query_items, read_query_record
 from ots_tunnel.snapshot.record import PROGRESS_LABEL
 
 #: Least seconds between two writes of figures.
@@ -56,6 +57,8 @@ class Recorder:
     now: Callable[[], float] = time.time
     clock: Callable[[], float] = time.monotonic
     _written: QueryProgress | None = None
+    #: Those of the last write, also of one that has failed, which waits as other figures do.
+    _tried: tuple[PassedGap, ...] = ()
     _next: float = float("-inf")
     _silent_until: float = float("-inf")
 
@@ -66,8 +69,10 @@ class Recorder:
             OwnershipLost: the ConfigMap is gone, or belongs to another tunnel. ServiceError: it may not be written.
         """
         is_due = self._is_news(progress) or self.clock() >= self._silent_until
-        if not is_due or self.clock() < self._next:
+        has_gap = not set(progress.passed_gaps) <= set(self._tried)
+        if not has_gap and (not is_due or self.clock() < self._next):
             return
+        self._tried = progress.passed_gaps
         self._next = self.clock() + WRITE_PAUSE
         try:
             self._write(progress)
@@ -86,7 +91,9 @@ class Recorder:
 
     def _is_news(self, progress: QueryProgress) -> bool:
         written = self._written
-        if written is None or replace(progress, read_until=written.read_until) != written:
+        if written is None or not set(progress.passed_gaps) <= set(written.passed_gaps):
+            return True
+        if replace(progress, read_until=written.read_until, passed_gaps=written.passed_gaps) != written:
             return True
         if progress.read_until is None:
             return False  # that of the record stays
@@ -95,8 +102,10 @@ class Recorder:
     def _write(self, progress: QueryProgress) -> None:
         for conflicts_left in reversed(range(MAX_CONFLICTS)):
             stored = self._read()
+            before = _recorded(stored)
+            progress = replace(progress, passed_gaps=all_gaps(before.passed_gaps, progress.passed_gaps))
             if progress.read_until is None:
-                progress = replace(progress, read_until=_read_until(stored))
+                progress = replace(progress, read_until=before.read_until)
             items = query_items(progress, self.config.label, self.now())
             try:
                 self.config_maps.replace({**stored, "data": items})
@@ -122,9 +131,9 @@ class Recorder:
         return stored
 
 
-def _read_until(stored: dict[str, Any]) -> int | None:
-    """Until when a former driver has read everything; None where the record does not tell."""
+def _recorded(stored: dict[str, Any]) -> QueryProgress:
+    """What former drivers have recorded; nothing where the record is damaged, which is about to be written again."""
     try:
-        return read_query_record(stored).progress.read_until
+        return read_query_record(stored).progress
     except CodecError:
-        return None  # damaged, and about to be written again
+        return QueryProgress()

@@ -276,11 +276,13 @@ class Follower:
         assert self._worker is not None, "follow comes first"
         status = self._worker.status
         lag = lag_of_channels((view.progress for view in status.channels.values()), status.wall())
+        gaps = status.possible_gaps if self._options.goes_on_behind_gaps else {}
         return {
             "channels": len(status.channels),
             "error": status.error,
             "heldBytes": self._followed.held,
             "lagSeconds": None if lag is None else round(lag, 1),
+            "passedGaps": {name: [gap.start, gap.end] for name, gap in gaps.items()},
             "readUntil": None if self._read_by_all is None else floor(self._read_by_all),
         }
 

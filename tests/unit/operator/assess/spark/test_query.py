@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from ots_tunnel.errors import PossibleGap
 from ots_tunnel.model import TunnelType
-from ots_tunnel.query.record import QueryProgress
+from ots_tunnel.query.record import PassedGap, QueryProgress
+from ots_tunnel_operator.assess.gap import Gap, gap_documents
 from ots_tunnel_operator.assess.spark.application_state import AppState
 from ots_tunnel_operator.assess.spark.query import SILENT_SECONDS
 from ots_tunnel_operator.assess.spark.query_state import BY_APPLICATION, QueryState
@@ -231,6 +233,38 @@ def test_while_no_driver_tells_the_lag_the_retention_counts_from_what_was_certai
 
     assert found.retention_used == used
     assert (found.degradation is not None and found.degradation.reason is Reason.RETENTION_AT_RISK) == (used == 90)
+
+
+MISSING = PossibleGap("c1", NOW - 5000, NOW - 4000)
+
+
+def test_a_gap_that_a_driver_has_passed_is_in_the_status_for_good() -> None:
+    gap = PassedGap("c1", int(NOW) - 5000, int(NOW) - 4000)
+    going_on = query_resource(source__tunnel__onPossibleGap="Continue")
+    children = query_app("RUNNING", of=going_on) | query_record(replace(WELL, passed_gaps=(gap,)))
+    found = assessed(query_world(children, of=going_on))
+    status = query_status(possibleGaps=gap_documents(found.gaps))
+    later = assessed(query_world(of=query_resource(status)))
+
+    assert found.gaps == (Gap("c1", NOW - 5000, NOW - 4000, by_worker=True, accepted=True),)
+    assert later.gaps == found.gaps
+    assert found.problem is None
+
+
+def test_a_gap_that_ends_a_query_is_one_until_it_is_accepted() -> None:
+    children = query_app("COMPLETED") | query_record(replace(WELL, error=str(MISSING), is_final=True))
+    found = assessed(query_world(children))
+    accepting = query_resource(
+        query_status(possibleGaps=gap_documents(found.gaps)), source__tunnel__onPossibleGap="Continue"
+    )
+    accepted = assessed(query_world(children, of=accepting))
+
+    assert found.gaps == (Gap("c1", NOW - 5000, NOW - 4000, by_worker=True),)
+    assert found.problem is not None
+    assert found.problem.reason is Reason.POSSIBLE_GAP
+    assert accepted.gaps == (replace(found.gaps[0], accepted=True),)
+    assert accepted.problem is None
+    assert assessed(query_world(children | query_record(replace(WELL, error=str(MISSING)), label="another"))).gaps == ()
 
 
 def test_a_high_lag_of_the_driver_is_told() -> None:
