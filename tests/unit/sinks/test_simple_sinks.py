@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import io
 import json
+import os
 import resource
 import sys
 import threading
@@ -92,6 +94,16 @@ async def test_a_line_that_a_full_disk_has_torn_spoils_no_other(
     torn, *lines = (tmp_path / "out").read_text().splitlines()
     assert len(torn) == 50
     assert [json.loads(line)["key"]["id"] for line in lines] == ["a", "b", "a", "b"]
+
+
+def test_a_pipe_holds_a_mebibyte_for_a_reader_who_is_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    with open(reading, "rb") as reader, open(writing, "w") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        asyncio.run(StdoutSink().open())
+        monkeypatch.undo()
+
+        assert fcntl.fcntl(reader, fcntl.F_GETPIPE_SZ) == 1 << 20
 
 
 async def test_counting() -> None:

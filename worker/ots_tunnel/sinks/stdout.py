@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
 import os
 import sys
 from collections import deque
@@ -34,6 +36,8 @@ class Lines(Protocol):
 _NEWLINE = ord("\n")
 #: Pieces that Linux takes in one call.
 MOST_PIECES = 1_024
+#: Bytes that a pipe holds for a reader who is behind; the most that Linux gives to a process without rights.
+PIPE_BYTES = 1_048_576
 
 
 class Unbuffered:
@@ -42,6 +46,11 @@ class Unbuffered:
     def __init__(self) -> None:
         #: What ends the line that a failure has torn: the next line must not be glued to it.
         self._end = b""
+
+    def widen(self) -> None:
+        """Let a pipe hold more than the usual 64 KiB: each time that it is full costs a wait for the reader."""
+        with contextlib.suppress(OSError):  # it is no pipe, or the kernel has given out as much as it may
+            fcntl.fcntl(sys.stdout.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
     def writelines(self, lines: Iterable[bytes], /) -> None:
         """Write all of them."""
@@ -73,7 +82,8 @@ class StdoutSink(Immediate):
     cost = PageCost(5, 150)
 
     def __init__(self, stream: Lines | None = None) -> None:
-        self._stream = stream or Unbuffered()
+        self._unbuffered = Unbuffered()
+        self._stream = stream or self._unbuffered
         self._turn = asyncio.Lock()
         self._threads = DaemonThreads("stdout", 1)
         self._turns = Turns()
@@ -89,6 +99,8 @@ class StdoutSink(Immediate):
 
     async def open(self) -> None:
         """Nothing to open: standard output is there."""
+        if self._stream is self._unbuffered:
+            self._unbuffered.widen()
         self._writes.looked()
 
     async def write(self, batch: Batch, guard: Guard) -> None:
