@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from ots_tunnel_operator.api.status import ConditionType
-from ots_tunnel_operator.reasons import Reason, anchor
+from ots_tunnel_operator.assess.observed import is_unobserved
+from ots_tunnel_operator.reasons import Problem, Reason, anchor
 from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.world.world import World
 
 #: All types, in the order of the status.
 TYPES: tuple[ConditionType, ...] = get_args(ConditionType)
@@ -33,6 +35,12 @@ class ConditionValue:
     status: bool | None
     reason: Reason
     message: str = ""
+
+
+def problem_value(world: World, problem: Problem) -> ConditionValue:
+    """The value of a condition that a problem names; Unknown where the problem is that nothing could be observed."""
+    status = None if is_unobserved(world, problem) else False
+    return ConditionValue(status, problem.reason, problem.message)
 
 
 def build(
