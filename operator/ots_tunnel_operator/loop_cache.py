@@ -119,6 +119,8 @@ class LoopCache:
     """Channels: id -> figures that change when it moves, and the time since which they are these."""
     none_runs_since: dict[SparkRole, float] = field(default_factory=dict)
     """Roles of which no pod of Spark runs: role -> time of the first of the looks in a row that found none."""
+    stopped_until: dict[str, float] = field(default_factory=dict)
+    """SparkApplications: name -> time of the last look that found it, or the object, suspended."""
     orphaned_since: dict[str, float] = field(default_factory=dict)
     """Living pods of Spark whose application is gone: name -> time of the first of the looks in a row."""
     consumed_until: dict[str, float] = field(default_factory=dict)
@@ -222,6 +224,7 @@ class LoopCache:
         self.marks = {channel: (figures, since + back) for channel, (figures, since) in self.marks.items()}
         self.silent_since = {name: since + back for name, since in self.silent_since.items()}
         self.none_runs_since = {role: since + back for role, since in self.none_runs_since.items()}
+        self.stopped_until = {name: time + back for name, time in self.stopped_until.items()}
         self.orphaned_since = {name: since + back for name, since in self.orphaned_since.items()}
         self.scaling = None if self.scaling is None else self.scaling.moved(back)
         self.foreign_since = {client: since + back for client, since in self.foreign_since.items()}

@@ -93,7 +93,7 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     if description is not None and (has_stood or len(told) < len(world.peeks)):
         points = measure(description, seen.pods, world.now, {} if has_stood else world.peeks)
     if query.state is not QueryState.NOT_USED and query.lag_seconds is None and not has_stood:
-        points = unread_behind(measured, query, world.now)
+        points = unread_behind(measured, query, mark, world.now)
     used, ahead = retention_used(world, points), retention_ahead(world, points, snapshot, eta)
     if completed or done:
         # what comes behind the end is wanted by nobody, and the consume points stand still before it

@@ -10,6 +10,7 @@ from ots_tunnel_operator.assess.completion import was_completed
 from ots_tunnel_operator.assess.lag import Lag, round_lag
 from ots_tunnel_operator.assess.progress import find_standstill, find_unreachable
 from ots_tunnel_operator.assess.spark.query import Query
+from ots_tunnel_operator.assess.spark.query_state import QueryState
 from ots_tunnel_operator.assess.spark.snapshot import Snapshot
 from ots_tunnel_operator.assess.spark.standstill import find_idle_copy, find_idle_query
 from ots_tunnel_operator.diagnosis import shortened
@@ -43,7 +44,7 @@ def find_degradation(
         find_standstill(world),
         find_idle_copy(world, snapshot),
         find_idle_query(world, query),
-        _retention_at_risk(world, retention_ahead),
+        _retention_at_risk(world, query, retention_ahead),
         _high_lag(world, lag),
     )
     return next((problem for problem in found if problem is not None), None)
@@ -101,7 +102,7 @@ def find_sink_errors(world: World) -> Problem | None:
     )
 
 
-def _retention_at_risk(world: World, used: int | None) -> Problem | None:
+def _retention_at_risk(world: World, query: Query, used: int | None) -> Problem | None:
     """Warn by the forecast for the end of the base phase, where there is one (docs/architecture.md 3.3)."""
     limit = world.resource.spec.monitoring.retention_warning_percent
     if used is None or used < limit:
@@ -113,8 +114,15 @@ def _retention_at_risk(world: World, used: int | None) -> Problem | None:
         f"changes not consumed yet use, or will use when existing rows are copied, at least "
         f"spec.monitoring.retentionWarningPercent {limit} of the time for which table "
         f"{world.resource.spec.source.table!r} keeps its stream; beyond 100 percent changes are lost: "
-        f"{_nothing_runs(world) or more}",
+        f"{_nothing_runs(world) or _no_driver(query) or more}",
     )
+
+
+def _no_driver(query: Query) -> str:
+    """What to do where a query has no driver that reads; empty where it has one, or workers follow the changes."""
+    if query.state in (QueryState.NOT_USED, QueryState.FOLLOWING, QueryState.SILENT):
+        return ""
+    return f"no driver follows the tunnel ({query.message}): let it run, or extend the stream's retention"
 
 
 def _nothing_runs(world: World) -> str:

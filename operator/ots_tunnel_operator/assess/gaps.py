@@ -79,7 +79,9 @@ def find_gaps(world: World, mark: ReadMark | None, query: QueryProgress | None =
     # the start makes a gap the one that was accepted, and only another process may have seen what tells it
     since = {gap.channel: gap.start for gap in recorded.values() if not gap.by_worker}
     accepts = world.resource.spec.source.goes_on_behind_gaps
-    accepted = () if accepts else tuple(gap for gap in recorded.values() if gap.accepted)
+    # the status shows a part of those that a query has passed
+    known_gaps = (*recorded.values(), *_passed(query))
+    accepted = () if accepts else tuple(gap for gap in known_gaps if gap.accepted)
     seen = (*_from_outside(world, mark, since), *_of_shards(world, found.values(), since, accepts=accepts))
     for whole in (*_of_workers(world.pods), *_of_query(query), *seen):
         gap = whole if whole.accepted else beyond(whole, accepted)
@@ -95,7 +97,12 @@ def find_gaps(world: World, mark: ReadMark | None, query: QueryProgress | None =
         if gap.key not in found and _is_hidden(world, mark, gap):
             found[gap.key] = replace(gap, lasting=True)
     gaps = (replace(gap, accepted=gap.accepted or accepts) for gap in found.values())
-    return tuple(sorted(gaps, key=lambda gap: (gap.accepted, not gap.by_worker, gap.start, gap.channel)))
+    return tuple(sorted(gaps, key=_place))
+
+
+def _place(gap: Gap) -> tuple[object, ...]:
+    """What sorts gaps: the first one that is not accepted is the problem; of accepted ones the latest are shown."""
+    return gap.accepted, -gap.end if gap.accepted else 0.0, not gap.by_worker, gap.start, gap.channel
 
 
 def gap_problem(gaps: Sequence[Gap], resource: Resource) -> Problem | None:
@@ -133,13 +140,15 @@ def _of_workers(pods: Iterable[Pod]) -> Iterable[Gap]:
 
 def _of_query(query: QueryProgress | None) -> Iterable[Gap]:
     """What drivers have gone on without, and what the last one has ended with."""
-    if query is None:
-        return
-    for gap in query.passed_gaps:
-        yield Gap(gap.channel_id, gap.start, gap.end, by_worker=True, accepted=True)
-    error = PossibleGap.read(query.error)
+    yield from _passed(query)
+    error = None if query is None else PossibleGap.read(query.error)
     if error is not None:
         yield Gap(error.channel_id, error.start, error.end, by_worker=True)
+
+
+def _passed(query: QueryProgress | None) -> Iterable[Gap]:
+    for gap in () if query is None else query.passed_gaps:
+        yield Gap(gap.channel_id, gap.start, gap.end, by_worker=True, accepted=True)
 
 
 def _of_shards(world: World, known: Collection[Gap], since: Mapping[str, float], *, accepts: bool) -> Iterable[Gap]:

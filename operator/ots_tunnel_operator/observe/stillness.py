@@ -65,9 +65,23 @@ def observe_spark(world: World, cache: LoopCache) -> World:
     running = {SparkRole.of_copy(pod) for pod in world.spark_pods if pod.runs}
     running |= {SparkRole.of_query(pod) for pod in world.query_pods if pod.runs}
     cache.none_runs_since = {role: cache.none_runs_since.get(role, first) for role in SparkRole if role not in running}
-    orphans = {pod.name for pod in _orphans(world)}
-    cache.orphaned_since = {name: cache.orphaned_since.get(name, first) for name in orphans}
-    return replace(world, none_runs_since=dict(cache.none_runs_since), orphaned_since=dict(cache.orphaned_since))
+    cache.stopped_until |= dict.fromkeys(_stopped(world), world.now)
+    # from the first sight on, also by a new process: what is said of them is to delete them by force
+    cache.orphaned_since = {pod.name: cache.orphaned_since.get(pod.name, world.now) for pod in _orphans(world)}
+    return replace(
+        world,
+        none_runs_since=dict(cache.none_runs_since),
+        stopped_until=dict(cache.stopped_until),
+        orphaned_since=dict(cache.orphaned_since),
+    )
+
+
+def _stopped(world: World) -> Iterator[str]:
+    """Names of the applications that need no pods, because they are suspended."""
+    for name in (snapshot_name(world.resource.name), query_name(world.resource.name)):
+        found = world.child(SPARK_APPLICATION.kind, name) or {}
+        if world.resource.spec.suspend or (found.get("spec") or {}).get("suspend"):
+            yield name
 
 
 def _orphans(world: World) -> Iterator[SparkPod]:

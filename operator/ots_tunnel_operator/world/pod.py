@@ -149,6 +149,11 @@ class SparkRole(StrEnum):
     QUERY_DRIVER = auto()
     QUERY_EXECUTOR = auto()
 
+    @property
+    def is_of_copy(self) -> bool:
+        """Whether it is a role of a copy, and not of a query."""
+        return self in (SparkRole.COPY_DRIVER, SparkRole.COPY_EXECUTOR)
+
     @classmethod
     def of_copy(cls, pod: SparkPod) -> Self:
         """The role of a pod of a copy."""

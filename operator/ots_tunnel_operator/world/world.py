@@ -74,6 +74,8 @@ class World:
     """Pods of a query by Spark."""
     none_runs_since: Mapping[SparkRole, float] = field(default_factory=dict)
     """Roles of which no pod of Spark runs: role -> time of the first of the looks in a row that found none."""
+    stopped_until: Mapping[str, float] = field(default_factory=dict)
+    """SparkApplications: name -> time of the last look that found it, or the object, suspended."""
     orphaned_since: Mapping[str, float] = field(default_factory=dict)
     """Living pods of Spark whose SparkApplication is gone: name -> time of the first of the looks in a row."""
     pod_monitor: Mapping[str, Any] | Missing | Failure | Unread = UNREAD

@@ -53,6 +53,10 @@ def test_items_of_nobody_or_of_another_tunnel_are_none(stored: dict[str, Any]) -
         ("passedGaps", "7"),
         ("passedGaps", '[["c1", 1]]'),
         ("passedGaps", '[["c1", 1, null]]'),
+        ("passedGaps", '[["c1", 1, 1e999]]'),
+        ("passedGaps", '[["c1", 1, 99999999999999]]'),
+        ("passedGaps", '[["c1", 2, 1]]'),
+        ("passedGaps", "[[1, 1, 2]]"),
     ],
 )
 def test_a_damaged_item_is_named(key: str, text: str) -> None:

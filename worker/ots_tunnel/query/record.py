@@ -32,8 +32,10 @@ from ots_tunnel.snapshot.record import PROGRESS_LABEL
 #: Seconds after which a driver writes the same figures again, as a sign of life.
 ALIVE_SECONDS: Final = 600
 
-#: Most gaps of a record; the latest ones are kept. A ConfigMap holds a mebibyte.
-MAX_PASSED_GAPS: Final = 1000
+#: Most gaps of a record; the latest ones are kept. Each write of figures has them again, and so has every watcher.
+MAX_PASSED_GAPS: Final = 100
+#: Unix seconds that a date can have.
+_DATES: Final = range(253_402_300_800)
 
 _TRUE: Final = "true"
 
@@ -133,9 +135,17 @@ def _gaps(data: Mapping[str, str]) -> tuple[PassedGap, ...]:
     if text is None:
         return ()
     try:
-        return tuple(PassedGap(str(channel), int(start), int(end)) for channel, start, end in json.loads(text))
-    except (TypeError, ValueError) as error:
+        found = tuple(PassedGap(channel, int(start), int(end)) for channel, start, end in json.loads(text))
+    except (TypeError, ValueError, OverflowError) as error:
         raise CodecError(f"data.passedGaps: [channel, from, to] of each gap were expected: {error}") from error
+    for gap in found:
+        if (
+            not isinstance(gap.channel_id, str)
+            or gap.start > gap.end
+            or not (gap.start in _DATES and gap.end in _DATES)
+        ):
+            raise CodecError(f"data.passedGaps: a channel and two times were expected, found {gap}")
+    return found
 
 
 def _number(data: Mapping[str, str], key: str) -> int | None:

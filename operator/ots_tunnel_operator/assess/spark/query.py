@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ots_tunnel.errors import CodecError
+from ots_tunnel.errors import CodecError, PossibleGap
 from ots_tunnel.query.record import ALIVE_SECONDS, QueryProgress, QueryRecord, read_query_record
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.spark.application_state import Application, AppState, read_application
@@ -95,6 +95,8 @@ def assess_query(world: World, *, missing_seconds: float) -> Query:
     problem = None
     if state in PROBLEMS:
         reason, hint = PROBLEMS[state]
+        if state is QueryState.FAILED and progress is not None and PossibleGap.read(progress.error) is not None:
+            hint = "set onPossibleGap to Continue until the query has passed it"
         problem = Problem(reason, f"SparkApplication {name!r}: {message}: {hint}")
     return Query(state, application, progress, recorded, message, problem)
 

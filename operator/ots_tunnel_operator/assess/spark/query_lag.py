@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ots_tunnel_operator.assess.lag import Lag
+from ots_tunnel_operator.assess.read_mark import ReadMark
 from ots_tunnel_operator.assess.spark.query import Query
 from ots_tunnel_operator.assess.spark.query_state import QueryState
 
@@ -34,16 +35,24 @@ def lag_of_query(measured: Lag | None, query: Query) -> Lag | None:
     return replace(measured, seconds=seconds, caught_up=None if seconds is None else seconds == 0, channels=channels)
 
 
-def unread_behind(measured: Lag | None, query: Query, now: float) -> Lag | None:
+def unread_behind(measured: Lag | None, query: Query, mark: ReadMark | None, now: float) -> Lag | None:
     """What may wait while no driver tells the lag: what came after the consume points, and after the time until which
-    the last one has recorded that everything was read.
+    every channel was certainly read.
 
     Args:
         measured: by the service alone.
-        query: of this world.
+        query: of this world, whose record tells such a time.
+        mark: of this world, which outlives the record.
         now: seconds since 1970.
     """
-    until = None if query.progress is None else query.progress.read_until
-    if measured is None or measured.seconds is None or until is None:
+    recorded = None if query.progress is None else query.progress.read_until
+    kept = None if mark is None else mark.time
+    known = [time for time in (recorded, kept) if time is not None]
+    if measured is None or not known:
         return measured
-    return replace(measured, seconds=min(measured.seconds, max(0, int(now - until))))
+    most = max(0, int(now - max(known)))
+    channels = tuple(
+        replace(channel, seconds=most if channel.seconds is None else min(channel.seconds, most))
+        for channel in measured.channels
+    )
+    return replace(measured, seconds=max(channel.seconds or 0 for channel in channels), channels=channels)

@@ -8,7 +8,8 @@ BATCH_SECONDS for it. So has a driver for its first record: also one that finds 
 A mirror brings its existing rows in one commit: it is not judged while executors run.
 
 Pods come and go: an executor is replaced, a driver is started again. So where one that has to run does not, the time
-counts since the last one of its role ran (`World.none_runs_since`), and since the application was submitted.
+counts since the last one of its role ran (`World.none_runs_since`), since the application was submitted, and since it
+was suspended last.
 STARTING_SECONDS are enough to tell. They are also enough for an application that does not end after its last split,
 and for pods whose application is gone: what follows waits for their end, which a lost node never tells.
 
@@ -21,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ots_tunnel.model import Stage
+from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import consumable
 from ots_tunnel_operator.assess.progress import PROGRESS_SECONDS, is_still
 from ots_tunnel_operator.assess.spark.application_state import Application, AppState
@@ -66,7 +68,8 @@ def find_idle_copy(world: World, snapshot: Snapshot) -> Problem | None:
         orphan = _orphan(world, world.spark_pods)
         return None if orphan is None else _idle(orphan)
     recorded = progress.updated if progress is not None else None
-    idle = world.now - max(recorded or 0.0, app.submitted or 0.0, app.created)
+    stopped = world.stopped_until.get(names.snapshot_name(world.resource.name), 0.0)
+    idle = world.now - max(recorded or 0.0, app.submitted or 0.0, app.created, stopped)
     drivers = [pod for pod in world.spark_pods if pod.is_alive and not pod.is_executor]
     executors = [pod for pod in world.spark_pods if pod.is_alive and pod.is_executor]
     if snapshot.state is SnapshotState.SETTLING:
@@ -135,8 +138,10 @@ def _brings_no_row(world: World, patience: float) -> bool:
 
 def _absent(world: World, role: SparkRole, app: Application, pod: SparkPod | None = None) -> float:
     """Seconds for which no pod of a role has run although it should, and this one is there; 0 while one runs."""
-    since = world.none_runs_since.get(role, world.now)
-    return world.now - max(since, app.submitted or 0.0, app.created, 0.0 if pod is None else pod.created)
+    since, name = world.none_runs_since.get(role, world.now), world.resource.name
+    application = names.snapshot_name(name) if role.is_of_copy else names.query_name(name)
+    began = world.stopped_until.get(application, 0.0), 0.0 if pod is None else pod.created
+    return world.now - max(since, app.submitted or 0.0, app.created, *began)
 
 
 def _orphan(world: World, pods: Iterable[SparkPod]) -> str | None:
@@ -145,8 +150,8 @@ def _orphan(world: World, pods: Iterable[SparkPod]) -> str | None:
     if not found:
         return None
     pod = min(found, key=lambda pod: (world.orphaned_since[pod.name], pod.name))
-    what = f"the SparkApplication is gone, and pod {pod.name} of it is {pod.phase}"
-    return f"{what}: delete the pod, by force if its node is lost and switched off; what follows waits for its end"
+    what = f"the SparkApplication is gone, or has lost its labels, and pod {pod.name} of it is {pod.phase}"
+    return f"{what}: delete what is left of it, the pod by force if its node is lost and switched off"
 
 
 def _not_started(pods: Iterable[SparkPod]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -44,6 +45,13 @@ class Query:
 
     def awaitTermination(self, seconds: float) -> bool:
         match self._steps.pop(0):
+            case (last, Exception() as error):
+                self.lastProgress = last
+                raise error
+            case (last, "SIGTERM"):
+                self.lastProgress = last
+                self._stop.is_made = True
+                return True
             case Exception() as error:
                 raise error
             case "ended":
@@ -65,6 +73,7 @@ class Query:
 class Records:
     def __init__(self, refusal: Exception | None = None) -> None:
         self.followed: list[QueryProgress] = []
+        self.noted: tuple[PassedGap, ...] = ()
         self.ended: list[tuple[str, bool]] = []
         self._refusal = refusal
 
@@ -72,6 +81,9 @@ class Records:
         if self._refusal is not None:
             raise self._refusal
         self.followed.append(progress)
+
+    def note(self, gaps: Iterable[PassedGap]) -> None:
+        self.noted = tuple(gaps)
 
     def end(self, error: str, *, is_final: bool) -> None:
         if self._refusal is not None:
@@ -127,6 +139,24 @@ def test_a_failure_is_one_line_in_the_record(
 
     assert (code, query.stopped) == (0 if is_final else 1, 1)
     assert records.ended == [(told, is_final)]
+
+
+UNTOLD = {**PROGRESS, "sources": [{"latestOffset": json.dumps({**REPORT, "passedGaps": {}})}]}
+
+
+def test_a_gap_of_the_last_batch_is_noted_before_the_end_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The batch behind the gap is committed, and ends with the query between two looks."""
+    records = Records()
+    run(monkeypatch, records, UNTOLD, (PROGRESS, failure("java.io.IOException: full")))
+
+    assert [gap.channel_id for gap in records.noted] == ["c1"]
+
+
+def test_a_gap_of_the_last_batch_is_recorded_where_the_program_is_asked_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = Records()
+    run(monkeypatch, records, UNTOLD, (PROGRESS, "SIGTERM"))
+
+    assert [gap.channel_id for gap in records.followed[-1].passed_gaps] == ["c1"]
 
 
 def lags(monkeypatch: pytest.MonkeyPatch, *steps: object) -> list[int | None]:

@@ -6,7 +6,14 @@ import pytest
 
 from ots_tunnel.errors import OwnershipLost, ServiceError
 from ots_tunnel.query.document import QueryRecordConfig
-from ots_tunnel.query.record import ALIVE_SECONDS, PassedGap, QueryProgress, query_items, read_query_record
+from ots_tunnel.query.record import (
+    ALIVE_SECONDS,
+    MAX_PASSED_GAPS,
+    PassedGap,
+    QueryProgress,
+    query_items,
+    read_query_record,
+)
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
 from ots_tunnel.spark.query.recorder import READ_PAUSE, WRITE_PAUSE, Recorder
 from tests.support.kube.config_maps import ConfigMapServer
@@ -122,6 +129,35 @@ def test_a_gap_that_was_passed_is_written_at_once_and_stays(
     assert recorded(config_map_server) == QueryProgress(
         2, passed_gaps=(first, second), error="changes are missing", is_final=True
     )
+
+
+def test_the_record_of_an_end_has_a_gap_whose_own_write_has_failed(
+    config_map_server: ConfigMapServer, recorder: Recorder
+) -> None:
+    config_map_server.make(PATH)
+    recorder.follow(QueryProgress(1))
+    gap = PassedGap("c1", 1_700_000_000, 1_700_003_600)
+    config_map_server.refuse_with = 503
+    recorder.follow(QueryProgress(2, passed_gaps=(gap,)))
+    config_map_server.refuse_with = None
+    recorder.end("no space left", is_final=False)
+
+    assert recorded(config_map_server).passed_gaps == (gap,)
+
+
+def test_a_gap_for_which_the_record_has_no_room_is_no_news_for_ever(
+    config_map_server: ConfigMapServer, recorder: Recorder, clock: Clock, cluster_access: ClusterAccess
+) -> None:
+    config_map_server.make(PATH)
+    many = tuple(PassedGap(f"c{number}", 1_700_000_000, 1_700_003_600) for number in range(MAX_PASSED_GAPS))
+    recorder.follow(QueryProgress(1, passed_gaps=many))
+    later = Recorder(ConfigMaps(cluster_access, "shop"), CONFIG, clock=clock)
+    for after in range(0, 600, 15):
+        clock.seconds = after
+        later.follow(QueryProgress(2, passed_gaps=(PassedGap("old", 1, 2),)))
+
+    assert len(config_map_server.writes) <= 4  # one of them made the map
+    assert set(recorded(config_map_server).passed_gaps) == set(many)
 
 
 def test_a_change_of_the_metadata_is_no_conflict(config_map_server: ConfigMapServer, recorder: Recorder) -> None:

@@ -30,6 +30,7 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
@@ -39,7 +40,7 @@ from ots_tunnel.log_actions import LogAction
 from ots_tunnel.logs import set_up_logs
 from ots_tunnel.query.document import QueryConfig, load_query_config
 from ots_tunnel.query.files import DELTA
-from ots_tunnel.query.record import QueryProgress
+from ots_tunnel.query.record import PassedGap, QueryProgress
 from ots_tunnel.spark.cluster import ConfigMaps, in_cluster
 from ots_tunnel.spark.failures import ends_query, line_of_job, one_line, told
 from ots_tunnel.spark.query.figures import FiguresAge, during_batch, progress_of
@@ -153,20 +154,34 @@ def _watch(query: Any, recorder: Recorder | None, stop: StopRequest) -> None:
     logger.info("the query follows the tunnel", extra={"action": LogAction.STARTED})
     last: QueryProgress | None = None
     age = FiguresAge()
-    while not stop.is_made and not query.awaitTermination(LOOK_SECONDS):
-        # before the progress, which Spark replaces first: of a batch that ends now no look misses both
-        is_active = query.status["isTriggerActive"]
-        found = query.lastProgress
-        if found is None:
-            continue
-        progress = progress_of(found)
-        if progress.batch_id is not None and (last is None or progress.batch_id != last.batch_id):
-            extra = {"action": LogAction.QUERY_PROGRESS, "rows": found["numInputRows"]}
-            logger.info("batch %d is written", progress.batch_id, extra=extra)
+    try:
+        while not stop.is_made and not query.awaitTermination(LOOK_SECONDS):
+            # before the progress, which Spark replaces first: of a batch that ends now no look misses both
+            is_active = query.status["isTriggerActive"]
+            found = query.lastProgress
+            if found is None:
+                continue
+            progress = progress_of(found)
+            if progress.batch_id is not None and (last is None or progress.batch_id != last.batch_id):
+                extra = {"action": LogAction.QUERY_PROGRESS, "rows": found["numInputRows"]}
+                logger.info("batch %d is written", progress.batch_id, extra=extra)
+            if recorder is not None:
+                seconds = age.look(found, is_active=is_active, now=monotonic())
+                recorder.follow(during_batch(progress, seconds))
+            last = progress
+    except BaseException:
         if recorder is not None:
-            seconds = age.look(found, is_active=is_active, now=monotonic())
-            recorder.follow(during_batch(progress, seconds))
-        last = progress
+            recorder.note(_gaps_of_the_last_batch(query))
+        raise
+    last, gaps = last or QueryProgress(), _gaps_of_the_last_batch(query)
+    if recorder is not None and not set(gaps) <= set(last.passed_gaps):
+        recorder.follow(replace(last, passed_gaps=gaps))
+
+
+def _gaps_of_the_last_batch(query: Any) -> tuple[PassedGap, ...]:
+    """The gaps that were passed, as of the batch that has ended since the last look: no later driver finds them."""
+    found = query.lastProgress
+    return () if found is None else progress_of(found).passed_gaps
 
 
 def _failed(text: str, recorder: Recorder | None, *, is_final: bool) -> int:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
@@ -57,8 +57,8 @@ class Recorder:
     now: Callable[[], float] = time.time
     clock: Callable[[], float] = time.monotonic
     _written: QueryProgress | None = None
-    #: Those of the last write, also of one that has failed, which waits as other figures do.
-    _tried: tuple[PassedGap, ...] = ()
+    #: Those that were passed; the next write has them, also where the one before has failed.
+    _gaps: tuple[PassedGap, ...] = ()
     _next: float = float("-inf")
     _silent_until: float = float("-inf")
 
@@ -69,10 +69,10 @@ class Recorder:
             OwnershipLost: the ConfigMap is gone, or belongs to another tunnel. ServiceError: it may not be written.
         """
         is_due = self._is_news(progress) or self.clock() >= self._silent_until
-        has_gap = not set(progress.passed_gaps) <= set(self._tried)
+        has_gap = all_gaps(self._gaps, progress.passed_gaps) != self._gaps
         if not has_gap and (not is_due or self.clock() < self._next):
             return
-        self._tried = progress.passed_gaps
+        self.note(progress.passed_gaps)
         self._next = self.clock() + WRITE_PAUSE
         try:
             self._write(progress)
@@ -81,17 +81,22 @@ class Recorder:
                 raise
             logger.warning("progress is not recorded", extra={"action": LogAction.QUERY_PROGRESS, "error": str(error)})
 
+    def note(self, gaps: Iterable[PassedGap]) -> None:
+        """Remember gaps that were passed, for the next write."""
+        self._gaps = all_gaps(self._gaps, gaps)
+
     def end(self, error: str, *, is_final: bool) -> None:
         """Record why the query has ended, beside its last figures.
 
         Raises:
             OwnershipLost, ServiceError, TransportError: it is not recorded.
         """
-        self._write(replace(self._written or QueryProgress(), error=error, is_final=is_final))
+        last = self._written or QueryProgress()
+        self._write(replace(last, passed_gaps=self._gaps, error=error, is_final=is_final))
 
     def _is_news(self, progress: QueryProgress) -> bool:
         written = self._written
-        if written is None or not set(progress.passed_gaps) <= set(written.passed_gaps):
+        if written is None or all_gaps(written.passed_gaps, progress.passed_gaps) != written.passed_gaps:
             return True
         if replace(progress, read_until=written.read_until, passed_gaps=written.passed_gaps) != written:
             return True

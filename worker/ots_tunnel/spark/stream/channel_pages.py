@@ -9,7 +9,8 @@ and the service does not keep the log forever. So every `REFRESH_SECONDS` a page
 batch tells until when the channel was read as well: where the service leaves the token of an idle channel as it is, no
 token and no consume point would prove to the next process, after the stream's retention, that nothing is missing. The
 age of a position is that of the time it tells, by the service's clock: the runs of a query may be shorter than
-`REFRESH_SECONDS` and far apart.
+`REFRESH_SECONDS` and far apart. Of a channel of which the log tells neither a time nor a record, the first idle page
+goes into a batch.
 """
 
 from __future__ import annotations
@@ -62,10 +63,9 @@ class ChannelPages:
     Args:
         position: where the query stands; None for a channel that it does not know yet.
         now: monotonic seconds.
-        ends: whether the query ends once it has caught up: a position that tells no time is old at once.
     """
 
-    def __init__(self, channel_id: ChannelId, position: Position | None, now: float, *, ends: bool = False) -> None:
+    def __init__(self, channel_id: ChannelId, position: Position | None, now: float) -> None:
         self._channel_id = channel_id
         self._position = position
         self._read: Mark | None = None
@@ -76,7 +76,6 @@ class ChannelPages:
         self._tokens: dict[Token, int] = {} if position is None else {position.token: 0}
         self._idle: Token | None = None
         self._moved = now
-        self._ends = ends
         self._last_page: int | None = None
         #: Whether the service has stored the end of the channel: it never comes again.
         self.is_over = False
@@ -228,7 +227,7 @@ class ChannelPages:
         last = self._position.last
         if isinstance(last, SequenceInfo):
             return until - last.timestamp_us / 1e6
-        return inf if self._ends else 0.0
+        return inf  # the log tells nothing yet: a restart would look at the channel as if it had never been read
 
     @property
     def _has_ended(self) -> bool:

@@ -100,17 +100,14 @@ class Follower:
         """
         check_tunnel(offset, self.open().tunnel.tunnel_id, self._options.tunnel)
 
-    def follow(self, start: Offset, *, ends: bool = False) -> None:
+    def follow(self, start: Offset) -> None:
         """Start the worker behind an offset that Spark has committed.
-
-        Args:
-            ends: whether the query ends once it has caught up.
 
         Raises:
             ConfigError: see `tunnel_calls`. ServiceError, TransportError: the service refuses, or does not answer.
         """
         self.check(start)
-        self._call(self._follow(start, ends))
+        self._call(self._follow(start))
 
     def next_batch(self, start: Offset, limit_bytes: int) -> Offset:
         """See `Ledger.next_batch`.
@@ -184,14 +181,14 @@ class Follower:
     async def _describe(self) -> TunnelDescription:
         return await describe(await self._connected(), self._options.place.table, self._options.tunnel)
 
-    async def _follow(self, start: Offset, ends: bool) -> None:
+    async def _follow(self, start: Offset) -> None:
         client, tunnel = await self._connected(), await self._describe()
         check_tunnel(start, tunnel.tunnel.tunnel_id, self._options.tunnel)
         tag, own = self._options.tag_of(start.query_id), own_tag(start.query_id)
         check_clients(tunnel, own)
         await release(client, tunnel, own)
         stored_ends = await align(client, tunnel, start)
-        ledger = Ledger(start, time.monotonic, stored_ends, read_until=self._read_until, ends=ends)
+        ledger = Ledger(start, time.monotonic, stored_ends, read_until=self._read_until)
         self._hand_over = HandOver(ledger, HELD_BATCHES * self._options.batch_bytes)
         settings = self._settings(tunnel.tunnel.tunnel_id, tag)
         positions = {channel_id: found.position for channel_id, found in start.channels.items()}

@@ -40,7 +40,6 @@ class Ledger:
         clock: monotonic seconds.
         stored_ends: finished channels of which the service has stored the end.
         read_until: Unix seconds until which a channel was read to its end and confirmed; None is unknown.
-        ends: see `ChannelPages`.
     """
 
     def __init__(
@@ -50,7 +49,6 @@ class Ledger:
         stored_ends: frozenset[ChannelId] = frozenset(),
         *,
         read_until: Callable[[ChannelId], float | None] = lambda _: None,
-        ends: bool = False,
     ) -> None:
         self._committed = committed
         self._under_way: Offset | None = None
@@ -58,9 +56,8 @@ class Ledger:
         self._arrivals = count(1)
         self._stored_ends = set(stored_ends)
         self._read_until = read_until
-        self._ends = ends
         self._channels = {
-            channel_id: ChannelPages(channel_id, found.position, clock(), ends=ends)
+            channel_id: ChannelPages(channel_id, found.position, clock())
             for channel_id, found in committed.channels.items()
         }
 
@@ -79,7 +76,7 @@ class Ledger:
             SinkRejected: the checkpoint is not one of this query.
         """
         if channel_id not in self._channels:
-            self._channels[channel_id] = ChannelPages(channel_id, None, self._clock(), ends=self._ends)
+            self._channels[channel_id] = ChannelPages(channel_id, None, self._clock())
         self._channels[channel_id].begin(start)
 
     def take(self, channel_id: ChannelId, page: GivenPage) -> bool:

@@ -92,7 +92,7 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             begin = offset_from_json(start)
             follower = self._following()
             if not follower.is_following:
-                follower.follow(begin, ends=self._until is not None)
+                follower.follow(begin)
             end = self._next_batch(follower, begin)
             return start if end == begin else offset_to_json(end)
         except TunnelError as error:

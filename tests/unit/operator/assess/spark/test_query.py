@@ -10,7 +10,9 @@ import pytest
 from ots_tunnel.errors import PossibleGap
 from ots_tunnel.model import TunnelType
 from ots_tunnel.query.record import PassedGap, QueryProgress
+from ots_tunnel_operator.api.status.records import MAX_GAPS
 from ots_tunnel_operator.assess.gap import Gap, gap_documents
+from ots_tunnel_operator.assess.read_mark import ReadMark
 from ots_tunnel_operator.assess.spark.application_state import AppState
 from ots_tunnel_operator.assess.spark.query import SILENT_SECONDS
 from ots_tunnel_operator.assess.spark.query_state import BY_APPLICATION, QueryState
@@ -29,7 +31,7 @@ from tests.support.operator.query_worlds import (
     query_status,
     query_world,
 )
-from tests.support.operator.worlds import NOW, assessed, channel, description, world
+from tests.support.operator.worlds import NOW, TUNNEL_ID, assessed, channel, description, reported, world
 
 BROKEN = replace(WELL, error="option 'tunnel': found 'flights-copy', which client x consumes")
 OLD = 50_000.0
@@ -233,6 +235,70 @@ def test_while_no_driver_tells_the_lag_the_retention_counts_from_what_was_certai
 
     assert found.retention_used == used
     assert (found.degradation is not None and found.degradation.reason is Reason.RETENTION_AT_RISK) == (used == 90)
+
+
+def test_a_channel_that_was_never_written_makes_no_restart_look_late() -> None:
+    """Consume points of an idle table stand still, and one partition has never had a change."""
+    idle = channel("c1", client=CLIENT, consumed=NOW - 90_000), channel("c2", client=CLIENT)
+    tunnel = Tunnel(description(*idle, kind=TunnelType.Stream))
+    read = replace(WELL, lag_seconds=None, read_until=int(NOW) - 60)
+    found = assessed(query_world(query_app("SUBMITTED") | query_record(read), tunnel=tunnel))
+
+    assert (found.retention_used, found.degradation) == (0, None)
+
+
+def test_the_retention_counts_from_the_read_mark_where_the_record_is_gone() -> None:
+    """The operator removes the record of a query that has ended with an error, before it starts another one."""
+    stood = Tunnel(description(channel("c1", client=CLIENT, consumed=NOW - 90_000), kind=TunnelType.Stream))
+    status = query_status(readUntil=ReadMark(TUNNEL_ID, NOW - 3600).document())
+    found = assessed(query_world(query_app("SUBMITTED"), of=query_resource(status), tunnel=stood))
+
+    assert (found.retention_used, found.degradation) == (3, None)
+
+
+def test_a_risk_while_no_driver_runs_names_the_driver() -> None:
+    stood = Tunnel(description(channel("c1", client=CLIENT, consumed=NOW - 90_000), kind=TunnelType.Stream))
+    found = assessed(query_world(query_app("SUBMITTED"), tunnel=stood))
+
+    assert found.degradation is not None
+    assert "no driver follows the tunnel (the Spark operator has submitted the driver)" in found.degradation.message
+
+
+def passed(number: int) -> PassedGap:
+    return PassedGap(f"c{number:02}", int(NOW) - 50_000 + number, int(NOW) - 40_000 + number)
+
+
+def test_a_gap_that_ends_a_query_is_accepted_by_none_that_it_had_passed() -> None:
+    """The status has 20 of those that were passed, the record all."""
+    gaps = tuple(map(passed, range(40)))
+    seen = assessed(query_world(query_app("RUNNING") | query_record(replace(WELL, passed_gaps=gaps)))).gaps
+    error = PossibleGap("c05", NOW - 50_000 + 5, NOW - 1000)
+    record = query_record(replace(WELL, passed_gaps=gaps, error=str(error), is_final=True))
+    status = query_status(possibleGaps=gap_documents(seen[:MAX_GAPS]))
+    found = assessed(query_world(query_app("COMPLETED") | record, of=query_resource(status)))
+
+    assert "c05" not in {gap.channel for gap in seen[:MAX_GAPS]}
+    assert found.gaps[0] == Gap("c05", NOW - 40_000 + 5, NOW - 1000, by_worker=True)
+    assert found.problem is not None
+    assert found.problem.reason is Reason.POSSIBLE_GAP
+
+
+def test_of_many_accepted_gaps_the_latest_are_shown() -> None:
+    gaps = (*map(passed, range(40)), PassedGap("zz", int(NOW) - 90_000, int(NOW) - 100))
+    found = query_world(query_app("RUNNING") | query_record(replace(WELL, passed_gaps=gaps)))
+
+    assert reported(found)["possibleGaps"][0]["channel"] == "zz"
+
+
+def test_a_query_that_an_accepted_gap_has_ended_says_how_it_goes_on() -> None:
+    """Continue was set back to Stop before the query had passed the gap."""
+    gap = Gap("c1", NOW - 5000, NOW - 4000, by_worker=True, accepted=True)
+    of = query_resource(query_status(possibleGaps=gap_documents([gap])))
+    children = query_app("COMPLETED") | query_record(replace(WELL, error=str(MISSING), is_final=True))
+    problem = assessed(query_world(children, of=of)).query.problem
+
+    assert problem is not None
+    assert "set onPossibleGap to Continue until the query has passed it" in problem.message
 
 
 MISSING = PossibleGap("c1", NOW - 5000, NOW - 4000)

@@ -8,19 +8,22 @@ from typing import Any
 import pytest
 
 from ots_tunnel_operator.assess.spark.query_state import QueryState
-from ots_tunnel_operator.assess.spark.standstill import COPYING_SECONDS, STARTING_SECONDS
+from ots_tunnel_operator.assess.spark.standstill import BATCH_SECONDS, COPYING_SECONDS, STARTING_SECONDS
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.stillness import observe_spark
 from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.pod import SparkPod
 from ots_tunnel_operator.world.world import World
 from tests.support.operator.query_worlds import (
     DRIVER,
+    FREE,
     NAME,
     Children,
     query_app,
     query_record,
     query_resource,
+    query_status,
     query_world,
 )
 from tests.support.operator.spark_worlds import progress_record, spark_application, spark_world
@@ -161,10 +164,44 @@ def test_a_pod_that_outlives_its_application_is_told(found: World, name: str) ->
     late = told(found, cache, STARTING_SECONDS)
     assert late is not None
     assert late.reason is Reason.NOT_PROGRESSING
-    assert f"the SparkApplication is gone, and pod {name} of it is" in late.message
+    assert f"and pod {name} of it is" in late.message
     ended = replace(found, spark_pods=(), query_pods=())
     assert told(ended, cache, STARTING_SECONDS) is None
     assert told(found, cache, STARTING_SECONDS) is None, "another pod's time counts from its own first sight"
+
+
+def test_a_new_operator_advises_nobody_to_delete_the_pod_of_an_application_that_has_just_gone() -> None:
+    """The status has NotProgressing for another reason."""
+    degraded = {"type": "Degraded", "status": "True", "reason": "NotProgressing", "lastTransitionTime": timestamp(0.0)}
+    found = query_world({}, of=query_resource(query_status(conditions=[degraded])))
+
+    assert told(found, LoopCache()) is None
+
+
+@pytest.mark.parametrize("state", ["SUSPENDED", "RESUMING"])
+def test_an_application_that_goes_on_after_a_long_suspension_has_its_time(state: str) -> None:
+    cache, record = LoopCache(), query_record(age=90_000)
+    suspended = query_app("SUSPENDED", age=90_000, suspend=True) | record
+    resumed = query_world(query_app(state, age=90_000) | record, query_pods=(), tunnel=FREE)
+    for seconds in (0, 7200):
+        told(replace(resumed, children=suspended), cache, seconds)
+        cache.observed_time = NOW + seconds
+
+    assert told(resumed, cache, 7202) is None
+    late = told(resumed, cache, 7200 + BATCH_SECONDS)
+    assert late is not None
+    assert late.reason is Reason.NOT_PROGRESSING
+
+
+def test_a_copy_that_goes_on_after_a_long_suspension_has_its_time() -> None:
+    cache = LoopCache()
+    resumed = copying("RESUMING", age=COPYING_SECONDS)
+    suspended = replace(resumed, resource=resource(recorded(), suspend=True, engine__baseData="Spark"))
+    told(suspended, cache)
+    cache.observed_time = NOW
+
+    assert told(resumed, cache, 2) is None
+    assert told(resumed, cache, COPYING_SECONDS) is not None
 
 
 @pytest.mark.parametrize(("phase", "is_told"), [("Running", False), ("Failed", True)])
