@@ -377,13 +377,12 @@ def test_the_checkpoint_of_another_tunnel_is_refused(
     tunnels.create()
     tunnels.create("other")
     engine = engine_of(instance, engines)
-    engine.plan()
-    engine.restart(reader_of(instance, tunnel="other"))
+    wait_until(engine.plan)
 
     with pytest.raises(
         ConfigError, match=r"^checkpointLocation: found the offsets of tunnel \S+, option 'tunnel' names"
     ):
-        engine.plan()
+        engine.restart(reader_of(instance, tunnel="other"))
 
 
 def test_a_channel_that_another_client_ended_is_refused(
