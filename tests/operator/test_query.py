@@ -162,6 +162,19 @@ async def test_a_final_error_stands_until_an_edit_replaces_the_application(scene
     assert "onPossibleGap: Continue" in scene.read("configmap", f"{QUERY}-config")["data"]["query.yaml"]
 
 
+async def test_an_application_that_has_lost_its_labels_gets_them_back(scene: PassScene) -> None:
+    """No watch shows it any more, and its driver goes on."""
+    first = await begun(scene)
+    start_driver(scene)
+    reach(scene, "RUNNING")
+    await settled(scene)
+    patch(scene, "sparkapplication", {"metadata": {"labels": None}})
+    await settled(scene)
+
+    found = scene.read("sparkapplication", QUERY)["metadata"]
+    assert (found["uid"], found["labels"]) == (first["metadata"]["uid"], first["metadata"]["labels"])
+
+
 @pytest.mark.parametrize("policy", ["Retain", "Delete"])
 async def test_a_deletion_ends_the_query_before_the_tunnel(scene: PassScene, policy: str) -> None:
     await begun(scene, deletionPolicy=policy)

@@ -20,7 +20,15 @@ from ots_tunnel_operator.manifests.spark.query_application import query_applicat
 from ots_tunnel_operator.manifests.spark.query_document import query_config, query_config_map, query_record_map
 from ots_tunnel_operator.manifests.spark.rights import executors_account, role, role_binding, service_account
 from ots_tunnel_operator.names import ROLE_STREAM
-from ots_tunnel_operator.plan.actions import Action, ApplyObject, DeleteObject, Plan, RecordStatus, Wait
+from ots_tunnel_operator.plan.actions import (
+    Action,
+    ApplyObject,
+    ApplyToExisting,
+    DeleteObject,
+    Plan,
+    RecordStatus,
+    Wait,
+)
 from ots_tunnel_operator.plan.snapshot import record_label
 from ots_tunnel_operator.plan.stopping import suspend_application
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -46,8 +54,10 @@ def plan_query(world: World, assessment: Assessment, settings: Settings, problem
         wait = Wait(Reason.STARTING_QUERY, "the SparkApplication, which has ended, is replaced by one of the new spec")
         return Plan((DeleteObject(SPARK_APPLICATION, name),), wait, problem, again=True)
     if query.application is None and any(pod.is_alive and not pod.terminated for pod in world.query_pods):
-        # a driver of the same name could not be submitted, and two of them would fight over the folders
-        return Plan(wait=Wait(Reason.STARTING_QUERY, "pods of the former SparkApplication are ending"), problem=problem)
+        # a driver of the same name could not be submitted, and two of them would fight over the folders; one that has
+        # lost its labels to another client gets them back
+        wait = Wait(Reason.STARTING_QUERY, "pods of the former SparkApplication are ending")
+        return Plan((ApplyToExisting(application),), wait, problem)
     actions: tuple[Action, ...] = (
         *_place(world),
         *_stale_record(world, query),

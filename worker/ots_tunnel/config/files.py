@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posixpath import normpath
 from typing import Annotated, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
@@ -39,6 +40,12 @@ class FileStoreConfig(ConfigModel):
     changes."""
 
     _only_for_buckets: ClassVar[tuple[str, ...]] = ("endpoint", "region", "bucketInHost", "credentials", "caFile")
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """What tells the folder from others, however it is written: endpoint, bucket, path."""
+        parts = urlsplit(self.url)
+        return str(self.endpoint or ""), parts.netloc, normpath("/" + parts.path)
 
     @model_validator(mode="after")
     def _fits_its_scheme(self) -> Self:

@@ -75,6 +75,17 @@ class WorkerDocument(ConfigModel):
         return self
 
     @model_validator(mode="after")
+    def _letters_have_a_place_of_their_own(self) -> Self:
+        files, letters = self.sink.files, self.delivery.dead_letter
+        if files is not None and letters is not None and files.place == letters.files.place:
+            raise Contradiction(
+                "delivery.deadLetter.files.url",
+                f"found {letters.files.url!r}, the place of sink.files: allowed is another one, because the files of "
+                "each are replaced by those of the other",
+            )
+        return self
+
+    @model_validator(mode="after")
     def _destination_is_not_the_source(self) -> Self:
         written, source = self.sink.tablestore, self.source
         if written is None:

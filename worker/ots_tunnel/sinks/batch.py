@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks.confirmation import Confirmation
 
 #: Called with a record that the destination refuses for good, the reason's code and its text, before the sink has
 #: taken the batch.
@@ -27,6 +28,8 @@ class Batch:
         on_refused: called with every record that is refused for good, while the others are stored; None means that
             the first refusal is raised.
         page: number of the page since the channel was opened; see `Channels.checkpointed`.
+        after: ends once the refused records of the batch are stored; a file with the others appears only then. A
+            cancelled one says that they cannot be. None: nothing has to be waited for.
     """
 
     channel_id: ChannelId
@@ -37,6 +40,7 @@ class Batch:
     head: Record | None = None
     on_refused: OnRefused | None = None
     page: int = 0
+    after: Confirmation | None = field(default=None, repr=False)
 
     @property
     def is_read_again(self) -> bool:

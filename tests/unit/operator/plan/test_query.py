@@ -221,7 +221,7 @@ def test_an_application_that_has_ended_is_replaced_after_an_edit() -> None:
     assert planned(found).actions == (DeleteObject(SPARK_APPLICATION, NAME),)
     assert planned(found).again
     ending = replace(gone, query_pods=(DRIVER,))
-    assert (planned(ending).actions, planned(ending).wait is not None) == ((), True)
+    assert (steps(ending), planned(ending).wait is not None) == (["ApplyToExisting"], True)
     # the next driver's record is not to begin with the error of the former one
     assert steps(gone) == ["DeleteObject", *OBJECTS]
     assert planned(gone).actions[0] == DeleteObject(CONFIG_MAP, NAME)

@@ -58,7 +58,7 @@ class FilesSink(ChannelFolders[Record], Deferred):
         records = batch.records if self._declared is None else await self._fitting(batch, self._declared)
         if records:
             return await self.store(batch, records, guard)
-        await self.leave_out(batch, guard)
+        await self.leave_out(batch, guard)  # that file waits for the refused records, too
         return confirmed()
 
     async def pass_over(self, batch: Batch, guard: Guard) -> None:

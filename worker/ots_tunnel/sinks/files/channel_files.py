@@ -87,7 +87,7 @@ class ChannelFiles(Generic[Item]):
         await self._position_of(head)
         await self._publisher.remove_stale(guard)
 
-    async def leave_out(self, head: Record, guard: Guard) -> None:
+    async def leave_out(self, head: Record, guard: Guard, *, after: Confirmation | None = None) -> None:
         """Nothing of the page that begins with this record is stored.
 
         A checkpoint behind it may be stored at once, unless a page before it is in a file that has not appeared. The
@@ -98,6 +98,8 @@ class ChannelFiles(Generic[Item]):
             OwnershipLost: the guard forbids it. SinkRejected, SinkError: the store does.
         """
         await self._position_of(head)
+        if self._filling is not None and after is not None:
+            self._filling.after.append(after)  # pages before it are in this file, and so may be pages behind it
         if self._filling is None and self._publisher.is_free:
             await self._publisher.remove_stale(guard)
 
@@ -110,12 +112,13 @@ class ChannelFiles(Generic[Item]):
         *,
         page: int,
         alone: bool = False,
+        after: Confirmation | None = None,
     ) -> Confirmation:
         """Add records of one page to the file that is being filled; see `Deferred.take`.
 
         Args:
             head: the page's first record, also where `items` do not hold it.
-            page: see `Batch`.
+            page, after: see `Batch`.
             alone: begin a file with this page.
         """
         if alone and self._filling is not None:
@@ -125,6 +128,8 @@ class ChannelFiles(Generic[Item]):
             file = self._filling = await self._begin(head, guard)
         file.guard = guard
         file.last_page = page
+        if after is not None:
+            file.after.append(after)
         confirmation = await file.fill(items, channel_id)
         if file.due or file.size >= self._files.max_bytes:
             await self._publish_when_free(file)

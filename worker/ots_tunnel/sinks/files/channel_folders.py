@@ -60,13 +60,15 @@ class ChannelFolders(Generic[Item]):
 
     async def leave_out(self, batch: Batch, guard: Guard) -> None:
         """Take note of a batch of which nothing is stored; see `ChannelFiles.leave_out`."""
-        await self._channels[batch.channel_id].leave_out(batch.head or batch.records[0], guard)
+        await self._channels[batch.channel_id].leave_out(batch.head or batch.records[0], guard, after=batch.after)
 
     async def store(self, batch: Batch, items: Sequence[Item], guard: Guard) -> Confirmation:
         """Store the items of one batch; see `Deferred.take`."""
         head, channel = batch.head or batch.records[0], self._channels[batch.channel_id]
         # A page that every resume reads again has to begin a file, which the resume replaces.
-        return await channel.write(items, batch.channel_id, head, guard, page=batch.page, alone=batch.is_read_again)
+        return await channel.write(
+            items, batch.channel_id, head, guard, page=batch.page, alone=batch.is_read_again, after=batch.after
+        )
 
     def checkpointed(self, channel_id: ChannelId, page: int) -> None:
         """See `Channels.checkpointed`."""

@@ -46,6 +46,8 @@ class PendingFile(Generic[Item]):
     due: bool = False
     #: A write to it is under way or did not end well: it must not be published.
     busy: bool = False
+    #: What has to be stored before the file appears: refused records of its pages.
+    after: list[Confirmation] = field(default_factory=list)
     #: Confirmations of its batches, in their order.
     confirmations: list[Confirmation] = field(default_factory=list)
     #: The last call of the writer.

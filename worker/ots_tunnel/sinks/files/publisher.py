@@ -17,7 +17,8 @@ a checkpoint behind them may lie in the middle of a stale file, and the replay f
 The order for one file:
 
     complete        the format writes the rows that it holds
-    wait            until the checkpoint behind the file before is stored
+    wait            until the checkpoint behind the file before is stored, and the dead letters of its pages are: a page
+                    is confirmed with both, and a checkpoint must not lie in the middle of the file
     remove stale    guard, delete; once for each file of another name
     publish         guard, then the file appears; tried again without a limit while the store fails
     confirm         the confirmations of its batches end, and the pipeline writes a checkpoint
@@ -33,12 +34,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic
 
 from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
+from ots_tunnel.sinks.confirmation import Confirmation
 from ots_tunnel.sinks.files.names import base_name, stream_name
 from ots_tunnel.sinks.files.pending_file import PendingFile
 from ots_tunnel.sinks.files.settings import FileSettings, Item
@@ -146,7 +148,9 @@ class Publisher(Generic[Item]):
 
     async def _write_out(self, file: PendingFile[Item]) -> None:
         await file.complete()
-        await self._durable.wait()
+        if self._files.is_in_step:
+            await self._durable.wait()
+        await _all_stored(file.after)
         suffix = self._files.form.suffix
         if file.start is not None:
             name = stream_name(file.start, file.rows, suffix)
@@ -174,3 +178,15 @@ class Publisher(Generic[Item]):
                 failures += 1
                 self.retries += 1
                 await asyncio.sleep(pause)
+
+
+async def _all_stored(letters: Sequence[Confirmation]) -> None:
+    """Wait for the refused records of a file's pages.
+
+    Raises:
+        SinkError: some cannot be stored; the confirmation of their batch has the reason.
+    """
+    if letters:
+        await asyncio.wait(letters)
+    if any(letter.cancelled() for letter in letters):
+        raise SinkError("the dead letters of a file's records are not stored")

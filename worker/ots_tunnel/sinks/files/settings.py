@@ -27,6 +27,7 @@ class FileSettings(Generic[Item]):
         entropy: uniform in [0, 1).
         threads: fill and read files.
         writes: what is known of the store.
+        is_in_step: whether a file waits for the checkpoint behind the file before it.
     """
 
     store: FileStore
@@ -37,3 +38,4 @@ class FileSettings(Generic[Item]):
     entropy: Callable[[], float] = random.random
     writes: Writes = field(default_factory=Writes)
     threads: DaemonThreads = field(default_factory=lambda: DaemonThreads("files", THREADS))
+    is_in_step: bool = True

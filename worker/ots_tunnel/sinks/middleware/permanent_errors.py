@@ -7,16 +7,18 @@ files and confirmed later, so a sink with dead letters is a deferred one, whatev
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Confirmation, Contact, DeadLetter, Deferred, all_confirmed
+from ots_tunnel.sinks import Batch, Confirmation, Contact, DeadLetter, Deferred, all_confirmed, confirmed
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.middleware.base import Middleware, Wrapping
 from ots_tunnel.sinks.tally import MOST_KEYS, Tally
@@ -125,15 +127,24 @@ class LetteringSink(Wrapping[Deferred], Deferred):
         """See `Deferred.take`; refused records count as stored once they are dead letters."""
         await self._resume(batch, guard)
         refused = Refused()
-        stored = await self._sink.take(replace(batch, on_refused=refused.add), guard)
-        letters = refused.taken()
-        if not letters:
-            return stored
+        lettered: Confirmation = asyncio.get_running_loop().create_future()
+        try:
+            stored = await self._sink.take(replace(batch, on_refused=refused.add, after=lettered), guard)
+            letters = refused.taken()
+            written = await self._write(batch, letters, guard) if letters else confirmed()
+        except BaseException:
+            lettered.cancel()
+            raise
+        written.add_done_callback(partial(_pass_on, lettered))
+        # also without letters: the pages of a file are confirmed in one round, or a checkpoint could come between them
+        return all_confirmed([stored, written])
+
+    async def _write(self, batch: Batch, letters: Sequence[DeadLetter], guard: Guard) -> Confirmation:
         _warn("refused records become dead letters", batch, letters)
-        lettered = await self._letters.write(batch, letters, guard)
+        written = await self._letters.write(batch, letters, guard)
         self._tally.records_dead_lettered += len(letters)
         self._tally.keys_refused = self._keys.add(letters)
-        return all_confirmed([stored, lettered])
+        return written
 
     async def pass_over(self, batch: Batch, guard: Guard) -> None:
         """See `Deferred.pass_over`."""
@@ -170,6 +181,16 @@ class LetteringSink(Wrapping[Deferred], Deferred):
         if batch.channel_id in self._begun:
             await self._letters.resume(batch, guard)
             self._begun.discard(batch.channel_id)
+
+
+def _pass_on(lettered: Confirmation, written: Confirmation) -> None:
+    """Let what waits for letters go on, or fail, once they are written."""
+    if lettered.done():
+        return
+    if written.cancelled() or written.exception() is not None:
+        lettered.cancel()
+    else:
+        lettered.set_result(None)
 
 
 def _warn(sentence: str, batch: Batch, letters: Sequence[DeadLetter]) -> None:

@@ -1,0 +1,147 @@
+"""Files of rows, and the dead letters of their pages: no checkpoint lies in the middle of a file of either."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from ots_tunnel.config import FilesSinkConfig
+from ots_tunnel.errors import SinkError, SinkRejected
+from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo, Token, TunnelId
+from ots_tunnel.protocol.backoff import Backoff
+from ots_tunnel.protocol.plainbuffer.codec import encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks import Batch, Confirmation
+from ots_tunnel.sinks.files import FilesSink
+from ots_tunnel.sinks.files.folder import FolderStore
+from ots_tunnel.sinks.files.json_lines import JsonLines
+from ots_tunnel.sinks.files.places import format_of
+from ots_tunnel.sinks.files.rows.declared import Declared
+from ots_tunnel.sinks.files.settings import FileSettings
+from ots_tunnel.sinks.middleware.dead_letters import DeadLetters, letter_lines
+from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink
+from tests.support.guards import OpenGuard
+from tests.support.waiting import until
+
+C = ChannelId("c1")
+PAUSE = Backoff(0.01, 2, 0.1, 0)
+#: A value that the declared column does not take.
+BAD = "text"
+
+
+class Place(FolderStore):
+    """A place of dead letters that does not answer, or refuses, until `error` is taken away."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.error: Exception | None = None
+        self.tries = 0
+
+    async def publish(self, path: Path, folder: str, name: str, before_send: Callable[[], None]) -> None:
+        self.tries += 1
+        if self.error is not None:
+            raise self.error
+        await super().publish(path, folder, name, before_send)
+
+
+class Run:
+    """One owner of a stream channel; files of rows are published soon, once nothing holds them back."""
+
+    def __init__(self, folder: Path, *, seconds: float = 0.05) -> None:
+        self.folder = folder
+        self.letters = Place(folder / "dead")
+        section = FilesSinkConfig.model_validate(
+            {"url": f"file://{folder}/out", "format": "Parquet", "columns": [{"name": "n", "type": "integer"}]}
+        )
+        rows = FileSettings(FolderStore(folder / "out"), format_of(section), 1 << 27, seconds, PAUSE)
+        letters = FileSettings(self.letters, JsonLines(letter_lines), 1 << 24, 60.0, PAUSE)
+        tunnel = TunnelId("t")
+        self.sink = LetteringSink(FilesSink(tunnel, rows, Declared.of(section)), DeadLetters(tunnel, letters))
+
+    async def begin(self, page: int = 1) -> None:
+        await self.sink.open()
+        await self.sink.begin(C, ChannelType.STREAM, Token(f"t{page}"))
+
+    async def take(self, page: int, *values: object) -> Confirmation:
+        """A page of the values; every record has a position of its own."""
+        records = [
+            Record(
+                Action.PUT,
+                encode_row(
+                    (("pk", f"{page}.{number}"),),
+                    (Column("n", value, 5),),  # type: ignore[arg-type]
+                    sequence=SequenceInfo(0, 1_000_000 * page + number, 0),
+                ),
+            )
+            for number, value in enumerate(values)
+        ]
+        batch = Batch(C, ChannelType.STREAM, records, Token(f"t{page}"), Token(f"t{page + 1}"), page=page)
+        return await self.sink.take(batch, OpenGuard())
+
+    def stored(self) -> list[str]:
+        """Keys of the rows in files, each as often as it is there."""
+        found = (pq.read_table(path, partitioning=None) for path in (self.folder / "out").rglob("0*.parquet"))
+        return sorted(key["pk"] for table in found for key in table.column("key").to_pylist())
+
+    def lettered(self) -> list[str]:
+        paths = (self.folder / "dead").rglob("0*.jsonl")
+        return sorted(json.loads(line)["key"]["pk"] for path in paths for line in path.read_text().splitlines())
+
+
+@pytest.mark.parametrize("last", [(1, BAD), (BAD,)], ids=["a part is refused", "all of it is refused"])
+async def test_no_page_of_a_file_is_confirmed_before_the_letters_of_all_are_stored(
+    tmp_path: Path, last: tuple[object, ...]
+) -> None:
+    """A checkpoint behind the first page would lie in the middle of the file, and a restart store the third again."""
+    run = Run(tmp_path)
+    run.letters.error = SinkError("away")
+    await run.begin()
+    pages = [await run.take(1, 1), await run.take(2, *last), await run.take(3, 3)]
+    await until(lambda: run.letters.tries > 3, what="the letters are tried again")
+    assert (run.stored(), [page.done() for page in pages]) == ([], [False] * 3)
+
+    run.letters.error = None
+    await asyncio.wait_for(asyncio.gather(*pages), 10)
+    assert run.lettered() == [f"2.{len(last) - 1}"]
+    await run.sink.end(C, abandoned=False)
+    assert run.stored() == ["1.0", *(["2.0"] if len(last) == 2 else []), "3.0"]
+
+
+async def test_letters_that_are_refused_keep_the_file_of_their_page_from_appearing(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.letters.error = SinkRejected("AccessDenied", "no")
+    await run.begin()
+    pages = [await run.take(1, 1), await run.take(2, 2, BAD)]
+
+    with pytest.raises(SinkRejected, match="AccessDenied"):
+        await asyncio.wait_for(pages[1], 10)
+    await asyncio.wait(pages, timeout=10)
+    assert isinstance(pages[0].exception(), SinkError)
+    assert run.stored() == []
+    await run.sink.end(C, abandoned=True)
+
+
+async def test_a_replay_replaces_the_letters_behind_its_checkpoint(tmp_path: Path) -> None:
+    """Pages 2 and 4 have letters, the checkpoint is behind page 2, and page 4 has none in the replay."""
+    first = Run(tmp_path, seconds=60.0)
+    await first.begin()
+    for page, value in enumerate((1, BAD, 3, BAD), 1):
+        await first.take(page, value)
+    await until(lambda: first.lettered() == ["2.0", "4.0"], what="the letters are stored")
+    first.sink.checkpointed(C, 2)
+    await first.sink.end(C, abandoned=True)
+
+    second = Run(tmp_path)
+    await second.begin(3)
+    await second.take(3, 3)
+    await second.take(4, 4)
+    await second.sink.end(C, abandoned=False)
+
+    assert second.lettered() == ["2.0"]
+    assert second.stored() == ["3.0", "4.0"]
