@@ -28,8 +28,8 @@ class Batch:
         on_refused: called with every record that is refused for good, while the others are stored; None means that
             the first refusal is raised.
         page: number of the page since the channel was opened; see `Channels.checkpointed`.
-        after: ends once the refused records of the batch are stored; a file with the others appears only then. A
-            cancelled one says that they cannot be. None: nothing has to be waited for.
+        after: ends once the refused records of the batch are stored; a file with the others appears only then. It
+            raises why they cannot be. None: nothing has to be waited for.
     """
 
     channel_id: ChannelId

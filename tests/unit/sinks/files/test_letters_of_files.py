@@ -119,10 +119,10 @@ async def test_letters_that_are_refused_keep_the_file_of_their_page_from_appeari
     await run.begin()
     pages = [await run.take(1, 1), await run.take(2, 2, BAD)]
 
+    # the first page waits for the file, which waits for these letters; the pipeline raises the first failure
     with pytest.raises(SinkRejected, match="AccessDenied"):
-        await asyncio.wait_for(pages[1], 10)
+        await asyncio.wait_for(pages[0], 10)
     await asyncio.wait(pages, timeout=10)
-    assert isinstance(pages[0].exception(), SinkError)
     assert run.stored() == []
     await run.sink.end(C, abandoned=True)
 

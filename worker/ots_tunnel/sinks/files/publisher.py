@@ -184,9 +184,11 @@ async def _all_stored(letters: Sequence[Confirmation]) -> None:
     """Wait for the refused records of a file's pages.
 
     Raises:
-        SinkError: some cannot be stored; the confirmation of their batch has the reason.
+        SinkError: some were given up. SinkRejected and others: why they cannot be stored.
     """
     if letters:
         await asyncio.wait(letters)
-    if any(letter.cancelled() for letter in letters):
-        raise SinkError("the dead letters of a file's records are not stored")
+    for letter in letters:
+        if letter.cancelled():
+            raise SinkError("the dead letters of a file's records are not stored")
+        letter.result()

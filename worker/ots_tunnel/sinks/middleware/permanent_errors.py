@@ -187,8 +187,11 @@ def _pass_on(lettered: Confirmation, written: Confirmation) -> None:
     """Let what waits for letters go on, or fail, once they are written."""
     if lettered.done():
         return
-    if written.cancelled() or written.exception() is not None:
+    if written.cancelled():
         lettered.cancel()
+    elif (error := written.exception()) is not None:
+        lettered.set_exception(error)
+        lettered.exception()  # perhaps no file waits for it, and the confirmation of the batch has it as well
     else:
         lettered.set_result(None)
 
