@@ -33,7 +33,10 @@ def checked(keys: Path, files: dict[str, Any], letters: dict[str, Any]) -> Worke
     [
         ({"url": "file:///lake/orders"}, {"url": "file:///lake/orders"}),
         ({"url": "file:///lake/orders"}, {"url": "file:///lake//x/../orders/"}),
+        ({"url": "file:///lake/orders"}, {"url": "file:////lake/order%73"}),
+        ({"url": "file:///lake/orders"}, {"url": "file:///lake/x/%2e%2e/orders"}),
         ({"url": "s3://lake/orders"}, {"url": "s3://lake/orders/"}),
+        ({"url": "s3://lake/orders", "endpoint": "https://a.example"}, {"url": "s3://lake/orders"}),
     ],
 )
 def test_the_place_of_the_files_is_refused(tmp_path: Path, files: dict[str, Any], letters: dict[str, Any]) -> None:
@@ -47,7 +50,6 @@ def test_the_place_of_the_files_is_refused(tmp_path: Path, files: dict[str, Any]
     [
         ({"url": "file:///lake/orders"}, {"url": "file:///lake/orders-dead"}),
         ({"url": "s3://lake/orders"}, {"url": "s3://dead/orders"}),
-        ({"url": "s3://lake/orders", "endpoint": "https://a.example"}, {"url": "s3://lake/orders"}),
     ],
 )
 def test_another_place_is_allowed(tmp_path: Path, files: dict[str, Any], letters: dict[str, Any]) -> None:

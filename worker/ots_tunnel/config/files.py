@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from posixpath import normpath
 from typing import Annotated, ClassVar, Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, model_validator
 from pydantic.alias_generators import to_snake
@@ -42,10 +42,11 @@ class FileStoreConfig(ConfigModel):
     _only_for_buckets: ClassVar[tuple[str, ...]] = ("endpoint", "region", "bucketInHost", "credentials", "caFile")
 
     @property
-    def place(self) -> tuple[str, str, str]:
-        """What tells the folder from others, however it is written: endpoint, bucket, path."""
+    def place(self) -> tuple[str, str]:
+        """Bucket and path, however they are written; endpoints do not count, because one store has many."""
         parts = urlsplit(self.url)
-        return str(self.endpoint or ""), parts.netloc, normpath("/" + parts.path)
+        path = unquote(parts.path) if parts.scheme == "file" else parts.path
+        return parts.netloc, normpath("/" + path.lstrip("/"))
 
     @model_validator(mode="after")
     def _fits_its_scheme(self) -> Self:
