@@ -17,8 +17,8 @@ END_US = 1_000_000_000
         ((END_US - 2, END_US), 2, False, True),
         ((END_US - 1, END_US, END_US + 1, END_US + 2), 2, True, False),
         ((END_US + 1,), 0, True, False),
-        # the last record is of a new epoch
-        ((END_US - 1, END_US + 1, END_US), 2, True, False),
+        # the last record is of a new epoch, which may have more from before the end
+        ((END_US - 1, END_US + 1, END_US), 3, False, True),
     ],
 )
 def test_records_after_the_end_time_are_cut_off(times: tuple[int, ...], kept: int, done: bool, whole: bool) -> None:
