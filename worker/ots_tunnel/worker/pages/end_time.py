@@ -47,7 +47,7 @@ def cut_page(page: Page, end_us: int, known_time: float | None) -> CutPage:
         has_passed = known_time is not None and known_time * 1e6 > end_us
         return CutPage(page, has_passed and reached_log_end(page.may_more, page.rows), True)
     if _commit_time_us(page.records[-1]) <= end_us:
-        # A later one of a former epoch is written with it: to stop here would lose what the new epoch has on later pages.
+        # A later one of a former epoch is written with it: to stop here would lose what the new epoch has behind it.
         return CutPage(page, False, True)
     # Entries are ordered by their epoch first (docs/protocol.md 3.3), so one of a new epoch may be earlier.
     kept = [record for record in page.records if _commit_time_us(record) <= end_us]
