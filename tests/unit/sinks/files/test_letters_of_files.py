@@ -68,14 +68,14 @@ class Run:
         await self.sink.open()
         await self.sink.begin(C, ChannelType.STREAM, Token(f"t{page}"))
 
-    async def take(self, page: int, *values: object) -> Confirmation:
+    async def take(self, page: int, *values: int | str) -> Confirmation:
         """A page of the values; every record has a position of its own."""
         records = [
             Record(
                 Action.PUT,
                 encode_row(
                     (("pk", f"{page}.{number}"),),
-                    (Column("n", value, 5),),  # type: ignore[arg-type]
+                    (Column("n", value, 5),),
                     sequence=SequenceInfo(0, 1_000_000 * page + number, 0),
                 ),
             )
@@ -96,7 +96,7 @@ class Run:
 
 @pytest.mark.parametrize("last", [(1, BAD), (BAD,)], ids=["a part is refused", "all of it is refused"])
 async def test_no_page_of_a_file_is_confirmed_before_the_letters_of_all_are_stored(
-    tmp_path: Path, last: tuple[object, ...]
+    tmp_path: Path, last: tuple[int | str, ...]
 ) -> None:
     """A checkpoint behind the first page would lie in the middle of the file, and a restart store the third again."""
     run = Run(tmp_path)
