@@ -51,15 +51,15 @@ class Place(FolderStore):
 
 
 class Run:
-    """One owner of a stream channel; files of rows are published soon, once nothing holds them back."""
+    """One owner of a stream channel; a file of rows is due when the channel ends, however fast the machine is."""
 
-    def __init__(self, folder: Path, *, seconds: float = 0.05) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.letters = Place(folder / "dead")
         section = FilesSinkConfig.model_validate(
             {"url": f"file://{folder}/out", "format": "Parquet", "columns": [{"name": "n", "type": "integer"}]}
         )
-        rows = FileSettings(FolderStore(folder / "out"), format_of(section), 1 << 27, seconds, PAUSE)
+        rows = FileSettings(FolderStore(folder / "out"), format_of(section), 1 << 27, 60.0, PAUSE)
         letters = FileSettings(self.letters, JsonLines(letter_lines), 1 << 24, 60.0, PAUSE)
         tunnel = TunnelId("t")
         self.sink = LetteringSink(FilesSink(tunnel, rows, Declared.of(section)), DeadLetters(tunnel, letters))
@@ -103,13 +103,14 @@ async def test_no_page_of_a_file_is_confirmed_before_the_letters_of_all_are_stor
     run.letters.error = SinkError("away")
     await run.begin()
     pages = [await run.take(1, 1), await run.take(2, *last), await run.take(3, 3)]
-    await until(lambda: run.letters.tries > 3, what="the letters are tried again")
+    ending = asyncio.create_task(run.sink.end(C, abandoned=False))
+    tried = run.letters.tries
+    await until(lambda: run.letters.tries > tried + 3, what="the letters are tried again")
     assert (run.stored(), [page.done() for page in pages]) == ([], [False] * 3)
 
     run.letters.error = None
-    await asyncio.wait_for(asyncio.gather(*pages), 10)
+    await asyncio.wait_for(asyncio.gather(ending, *pages), 60)
     assert run.lettered() == [f"2.{len(last) - 1}"]
-    await run.sink.end(C, abandoned=False)
     assert run.stored() == ["1.0", *(["2.0"] if len(last) == 2 else []), "3.0"]
 
 
@@ -119,17 +120,20 @@ async def test_letters_that_are_refused_keep_the_file_of_their_page_from_appeari
     await run.begin()
     pages = [await run.take(1, 1), await run.take(2, 2, BAD)]
 
+    ending = asyncio.create_task(run.sink.end(C, abandoned=False))
+
     # the first page waits for the file, which waits for these letters; the pipeline raises the first failure
     with pytest.raises(SinkRejected, match="AccessDenied"):
-        await asyncio.wait_for(pages[0], 10)
-    await asyncio.wait(pages, timeout=10)
+        await asyncio.wait_for(pages[0], 60)
+    with pytest.raises(SinkRejected, match="AccessDenied"):
+        await asyncio.wait_for(ending, 60)
+    await asyncio.gather(*pages, return_exceptions=True)
     assert run.stored() == []
-    await run.sink.end(C, abandoned=True)
 
 
 async def test_a_replay_replaces_the_letters_behind_its_checkpoint(tmp_path: Path) -> None:
     """Pages 2 and 4 have letters, the checkpoint is behind page 2, and page 4 has none in the replay."""
-    first = Run(tmp_path, seconds=60.0)
+    first = Run(tmp_path)
     await first.begin()
     for page, value in enumerate((1, BAD, 3, BAD), 1):
         await first.take(page, value)
