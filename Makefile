@@ -106,7 +106,7 @@ types: setup ## Types of the three packages
 
 .PHONY: coverage
 coverage: setup ## Measure the tests without a cluster; the gate per package, and pages in build/coverage/html
-	@$(RUN) python -m tests.suite --only fast reference api spark coverage && status=0 || status=$$?; \
+	@$(RUN) python -m tests.suite --only fast leases reference api spark coverage && status=0 || status=$$?; \
 		$(RUN) coverage html --quiet; exit $$status
 
 .PHONY: format

@@ -2,9 +2,9 @@
 
     python -m tests.coverage_gate
 
-Reads what `fast`, `reference`, `api` and `spark` measured. A package that needs one of the last two has no gate where
-its tests did not run, as without root or Java: the table says "not measured here". A line that no test can reach has
-`# pragma: no cover - reason` beside it; a pragma without a reason excludes nothing.
+Reads what `fast`, `reference`, `leases`, `api` and `spark` measured. A package that needs one of the last two has no
+gate where its tests did not run, as without root or Java: the table says "not measured here". A line that no test can
+reach has `# pragma: no cover - reason` beside it; a pragma without a reason excludes nothing.
 """
 
 from __future__ import annotations

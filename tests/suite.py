@@ -31,7 +31,7 @@ from tests.support.suite.pressure import read_pressure
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "build" / "reports"
 MEASURED = ROOT / "build" / "coverage"
-HEAVY = "api or cluster or spark or long"
+HEAVY = "api or cluster or spark or leases or long"
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,18 @@ REFERENCE = Stage(
     folders=("tests/unit/protocol", *_VECTORS),
     environment={"OTS_TUNNEL_CODEC": "python"},
     is_measured=True,
+)
+#: Two at a time: the library counts its leases in seconds, drops those that a busy machine renews late, and ends where
+#: its calls take long.
+LEASES = Stage(
+    "leases",
+    "the vendor's Stream Client library, alone and beside our workers",
+    marks="leases and not long",
+    folders=("tests/oracle",),
+    workers=2,
+    timeout=300,
+    is_measured=True,
+    waits_for=(_KUBERNETES,),
 )
 COVERAGE = Stage("coverage", "lines and branches per package", ((sys.executable, "-m", "tests.coverage_gate"),))
 API = Stage(
@@ -203,7 +215,7 @@ PYSPARK = Stage(
 )
 
 #: The cluster comes before the tests, because some of them use its programs.
-SHORT_RUN = (PROGRAMS, CLUSTER, LINT, REFERENCE, SIMULATION, FAST, API, SPARK, E2E)
+SHORT_RUN = (PROGRAMS, CLUSTER, LINT, REFERENCE, SIMULATION, FAST, LEASES, API, SPARK, E2E)
 #: By name alone (`make coverage`): to measure costs three quarters of a processor's time again.
 BY_NAME = (COVERAGE,)
 LONG_RUN = (PROGRAMS, CLUSTER, LONG_SIMULATION, PYSPARK, LONG, ALONE)

@@ -30,7 +30,7 @@ from tests.support.emulator.emulator_scene import CREDENTIALS, TABLE, EmulatorSc
 from tests.support.sinks.sinks import RecordingSink
 from tests.support.waiting import until
 
-pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.oracle, pytest.mark.leases, pytest.mark.timeout(300)]
 
 JAVA, OURS = WorkerId("oracle"), WorkerId("ours")
 KEYS = [f"k{number}" for number in range(8)]

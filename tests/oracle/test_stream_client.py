@@ -14,7 +14,7 @@ from tests.oracle.stream_worker import STATUS, create_table, running
 from tests.support.emulator.emulator_scene import TABLE, EmulatorScene
 from tests.support.waiting import until
 
-pytestmark = [pytest.mark.oracle, pytest.mark.timeout(300)]  # the first test also builds it
+pytestmark = [pytest.mark.oracle, pytest.mark.leases, pytest.mark.timeout(300)]  # the first test also builds it
 
 KEYS = [f"k{number}" for number in range(8)]
 

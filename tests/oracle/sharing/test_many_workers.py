@@ -20,7 +20,7 @@ from tests.oracle.stream_worker import STATUS
 from tests.support.emulator.emulator_scene import TABLE, EmulatorScene
 from tests.support.waiting import until
 
-pytestmark = [pytest.mark.oracle, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.oracle, pytest.mark.leases, pytest.mark.timeout(1800)]
 
 SHARDS = 24
 KEYS = [f"k{number:03}" for number in range(2 * SHARDS)]

@@ -83,6 +83,15 @@ public final class StreamClient {
         }
     }
 
+    /** The library names what it was doing; what went wrong is among the causes. */
+    private static String causes(Throwable failure) {
+        StringBuilder text = new StringBuilder();
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            text.append(text.length() == 0 ? "" : ", because of ").append(cause);
+        }
+        return text.toString().replaceAll("\\s+", " ");
+    }
+
     public static void main(String[] arguments) {
         Map<String, String> flags = new HashMap<>();
         for (String argument : arguments) {
@@ -119,7 +128,7 @@ public final class StreamClient {
         Runtime.getRuntime().addShutdownHook(new Thread(worker::shutdown));
         worker.run();
         if (worker.getException() != null) {
-            print("error", worker.getException());
+            print("error", causes(worker.getException()));
             System.exit(1);
         }
     }

@@ -13,7 +13,7 @@ from tests import suite
 
 @pytest.mark.parametrize(
     ("stage", "marks"),
-    [(suite.API, "api"), (suite.SPARK, "spark"), (suite.E2E, "cluster")],
+    [(suite.API, "api"), (suite.SPARK, "spark"), (suite.LEASES, "leases"), (suite.E2E, "cluster")],
     ids=lambda value: getattr(value, "name", ""),
 )
 def test_no_test_of_a_stage_is_outside_of_its_folders(stage: suite.Stage, marks: str) -> None:
