@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from ots_tunnel.errors import SinkError
+
 #: Ends when every record of a batch is stored; raises what `Deferred.take` raises. The pipeline may cancel it.
 Confirmation = asyncio.Future[None]
 
@@ -41,6 +43,23 @@ def all_confirmed(confirmations: Sequence[Confirmation]) -> Confirmation:
     for confirmation in confirmations:
         confirmation.add_done_callback(settle)
     return whole
+
+
+async def until_stored(confirmations: Sequence[Confirmation], given_up: str) -> None:
+    """Wait for confirmations, which go on where this is cancelled.
+
+    Args:
+        given_up: the message where one was cancelled.
+
+    Raises:
+        SinkError: one was given up. SinkRejected and others: why one cannot be stored.
+    """
+    if confirmations:
+        await asyncio.wait(confirmations)
+    for confirmation in confirmations:
+        if confirmation.cancelled():
+            raise SinkError(given_up)
+        confirmation.result()
 
 
 def _is_stored(confirmation: Confirmation) -> bool:

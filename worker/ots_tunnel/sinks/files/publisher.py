@@ -34,13 +34,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Generic
 
 from ots_tunnel.errors import SinkError, SinkRejected
 from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
-from ots_tunnel.sinks.confirmation import Confirmation
+from ots_tunnel.sinks.confirmation import until_stored
 from ots_tunnel.sinks.files.names import base_name, stream_name
 from ots_tunnel.sinks.files.pending_file import PendingFile
 from ots_tunnel.sinks.files.settings import FileSettings, Item
@@ -150,7 +150,7 @@ class Publisher(Generic[Item]):
         await file.complete()
         if self._files.is_in_step:
             await self._durable.wait()
-        await _all_stored(file.after)
+        await until_stored(file.after, "the dead letters of a file's records are not stored")
         suffix = self._files.form.suffix
         if file.start is not None:
             name = stream_name(file.start, file.rows, suffix)
@@ -178,17 +178,3 @@ class Publisher(Generic[Item]):
                 failures += 1
                 self.retries += 1
                 await asyncio.sleep(pause)
-
-
-async def _all_stored(letters: Sequence[Confirmation]) -> None:
-    """Wait for the refused records of a file's pages.
-
-    Raises:
-        SinkError: some were given up. SinkRejected and others: why they cannot be stored.
-    """
-    if letters:
-        await asyncio.wait(letters)
-    for letter in letters:
-        if letter.cancelled():
-            raise SinkError("the dead letters of a file's records are not stored")
-        letter.result()
