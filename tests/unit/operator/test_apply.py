@@ -9,7 +9,7 @@ import pytest
 
 from ots_tunnel.model import TunnelType
 from ots_tunnel_operator import names
-from ots_tunnel_operator.apply import Applier, PredecessorThere
+from ots_tunnel_operator.apply import Applier
 from ots_tunnel_operator.create import ActionFailed
 from ots_tunnel_operator.kube.client import KindMissing, Kube, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
@@ -19,6 +19,7 @@ from ots_tunnel_operator.manifests.spark.rights import service_account
 from ots_tunnel_operator.manifests.spark.snapshot_application import snapshot_application
 from ots_tunnel_operator.manifests.worker_deployment import deployment
 from ots_tunnel_operator.manifests.worker_document import worker_config
+from ots_tunnel_operator.ownership import PredecessorThere
 from ots_tunnel_operator.plan.actions import (
     Action,
     ApplyObject,
