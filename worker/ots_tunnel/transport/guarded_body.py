@@ -15,7 +15,7 @@ from typing import Any
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
 
-from ots_tunnel.transport.connection import SMALL_BODY
+from ots_tunnel.transport.outlet import SMALL_BODY
 from ots_tunnel.transport.sending_limit import discard_unsent, is_sent, lift_limit, limit_sending, pauses
 
 #: Bytes of one part of a larger body: over TLS they may all wait below aiohttp.
