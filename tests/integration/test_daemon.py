@@ -18,7 +18,7 @@ from ots_tunnel import (
     TunnelDaemon,
     TunnelWorkerConfig,
 )
-from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.errors import ConfigError, ParameterInvalid
 from ots_tunnel.model import Action, KeyColumn, KeyType, TunnelType

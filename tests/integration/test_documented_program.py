@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from ots_emulator import Emulator, Settings
-from ots_tunnel.client.tunnel import SyncTunnelClient
+from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.model import TunnelType
 from ots_tunnel.tables import TableAdmin
 from tests.docs.pages import page

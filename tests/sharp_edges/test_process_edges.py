@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from ots_emulator.server.faults import FaultRule
-from ots_tunnel.client.tunnel import SyncTunnelClient
+from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.daemon import TunnelDaemon, TunnelWorkerConfig
 from ots_tunnel.errors import ConnectionLost
 from ots_tunnel.logs import JsonLine

@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ots_emulator import Emulator
-from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType, Marker, PrimaryKey

@@ -22,7 +22,7 @@ from typing import Any
 import pyspark
 import pytest
 
-from ots_tunnel.client.tunnel import SyncTunnelClient
+from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Stage, TunnelType
 from ots_tunnel.spark import register

@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ots_emulator import Emulator
-from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.sync_table import SyncTableClient
+from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.client.table_calls import RowChange
-from ots_tunnel.client.tunnel import SyncTunnelClient
 from ots_tunnel.model import Action, Marker, PrimaryKey, Stage, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import decode_rows, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column

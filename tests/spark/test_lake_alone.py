@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from ots_emulator import Emulator
+from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.client.table_calls import RowChange
-from ots_tunnel.client.tunnel import SyncTunnelClient, TunnelClient
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Action, Checkpoint, ClientId, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceReader, EqualTo, GreaterThan, In, I
 from pyspark.sql.types import StructType
 
 from ots_emulator import Emulator
-from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.client.table_calls import RangePage
 from ots_tunnel.protocol.plainbuffer.offsets import split_rows
 from ots_tunnel.spark import register

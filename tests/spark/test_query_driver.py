@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.client.tunnel import SyncTunnelClient
+from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.model import TunnelType
 from ots_tunnel.query.document import QueryConfig, dump_query_config
 from ots_tunnel.query.record import QueryProgress, read_query_record

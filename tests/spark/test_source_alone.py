@@ -13,7 +13,7 @@ from pyspark.sql.types import BinaryType, DataType, DecimalType, LongType, Strin
 
 from ots_emulator import Emulator
 from ots_emulator.server.faults import FaultRule
-from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.client.table_calls import RangePage, RowChange
 from ots_tunnel.errors import ConfigError, PermissionDenied, TunnelError
 from ots_tunnel.model import Action

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from ots_emulator import Emulator
+from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.client.table_calls import RowChange
-from ots_tunnel.client.tunnel import SyncTunnelClient
 from ots_tunnel.model import Action, Stage, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column

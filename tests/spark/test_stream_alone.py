@@ -15,8 +15,8 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.types import LongType, StructField, StructType
 
 from ots_emulator import Emulator
+from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.client.table_calls import RowChange
-from ots_tunnel.client.tunnel import SyncTunnelClient
 from ots_tunnel.errors import ConfigError, PossibleGap, TunnelError, TunnelExpired
 from ots_tunnel.model import Action, ChannelStatus, Stage, TunnelDescription, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row

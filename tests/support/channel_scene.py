@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from ots_tunnel.client.tunnel import Page, TunnelClient
+from ots_tunnel.client.page import Page
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import ConnectionLost, SequenceNumberMismatch, TunnelError
 from ots_tunnel.fence import Fence
 from ots_tunnel.model import (

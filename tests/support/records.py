@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ots_tunnel.client.tunnel import Page
+from ots_tunnel.client.page import Page
 from ots_tunnel.model import Action, KeyValue, PrimaryKey, SequenceInfo, Token
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column

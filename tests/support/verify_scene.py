@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.cli import cli
-from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType, PrimaryKey

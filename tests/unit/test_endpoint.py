@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from ots_tunnel.client.table import SyncTableClient, TableClient
+from ots_tunnel.client.sync_table import SyncTableClient
+from ots_tunnel.client.table import TableClient
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.config.base import InstanceConfig
 from ots_tunnel.config.problems import describe

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ots_tunnel.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from ots_tunnel.client.tunnel import SyncTunnelClient as SyncTunnelClient
+    from ots_tunnel.client.sync_tunnel import SyncTunnelClient as SyncTunnelClient
     from ots_tunnel.client.tunnel import TunnelClient as TunnelClient
     from ots_tunnel.daemon import TunnelDaemon as TunnelDaemon
     from ots_tunnel.daemon import TunnelWorkerConfig as TunnelWorkerConfig
@@ -48,7 +48,7 @@ _HOMES = {
     "StreamConfig": "ots_tunnel.model",
     "StreamWorker": "ots_tunnel.stream.processing.worker",
     "StreamWorkerConfig": "ots_tunnel.stream.processing.settings",
-    "SyncTunnelClient": "ots_tunnel.client.tunnel",
+    "SyncTunnelClient": "ots_tunnel.client.sync_tunnel",
     "TunnelClient": "ots_tunnel.client.tunnel",
     "TunnelDaemon": "ots_tunnel.daemon",
     "TunnelType": "ots_tunnel.model",

@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ots_tunnel.client.tunnel import SyncTunnelClient, TunnelClient
+from ots_tunnel.client.sync_tunnel import SyncTunnelClient
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.fence import write_deadline
 from ots_tunnel.model import TunnelId

@@ -12,7 +12,7 @@ import yaml
 from rich.progress import Progress, TextColumn
 from rich.table import Table
 
-from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.demo.flights import KEY_COLUMNS
 from ots_tunnel.demo.writer import ChangeWriter

@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from ots_emulator import Emulator, Settings
-from ots_tunnel.client.table import SyncTableClient, TableClient
+from ots_tunnel.client.sync_table import SyncTableClient
+from ots_tunnel.client.table import TableClient
 from ots_tunnel.client.table_calls import RangePage, RowChange
 from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType, Marker
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_rows, encode_row

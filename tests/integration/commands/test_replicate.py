@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.cli import cli
-from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.console.exit_codes import exit_code

@@ -11,7 +11,7 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_tunnel.client.caller import ServiceCaller
-from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import Action, Marker

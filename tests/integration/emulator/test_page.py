@@ -13,9 +13,9 @@ import pytest
 from ots_emulator import Emulator, Settings
 from ots_emulator.admin import application
 from ots_emulator.server.history import CallRecord
-from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.sync_table import SyncTableClient
+from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.client.table_calls import RowChange
-from ots_tunnel.client.tunnel import SyncTunnelClient
 from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from ots_emulator import Emulator
-from ots_tunnel.client.tunnel import SyncTunnelClient
+from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.model import Credentials, TunnelType
 from tests.operator.scenes.pass_scene import fill

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.snapshot.copied import Report
 from ots_tunnel.snapshot.document import SnapshotConfig

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ots_tunnel.allocator import keep_freed_memory
-from ots_tunnel.client.tunnel import Page
+from ots_tunnel.client.page import Page
 from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelType, SequenceInfo, Token
 from ots_tunnel.protocol import tunnel_pb2
 from ots_tunnel.protocol.page import read_page

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from ots_tunnel.client.tunnel import SyncTunnelClient
+from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.errors import ConnectionLost
 from ots_tunnel.model import Credentials
 from ots_tunnel.protocol.http.message import HttpResponse

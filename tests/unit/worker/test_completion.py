@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from ots_tunnel.client.tunnel import Page
+from ots_tunnel.client.page import Page
 from ots_tunnel.errors import ConnectionLost, ResourceGone, TunnelError
 from ots_tunnel.model import (
     ChannelId,

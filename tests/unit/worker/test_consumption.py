@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from ots_tunnel.client.tunnel import Page
+from ots_tunnel.client.page import Page
 from ots_tunnel.model import ChannelStatus, Checkpoint
 from tests.support.channel_scene import ChannelScene, EventSink, ScriptedService, page
 

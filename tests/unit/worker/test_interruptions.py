@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import pytest
 
-from ots_tunnel.client.tunnel import Page
+from ots_tunnel.client.page import Page
 from ots_tunnel.model import FINISHED, ChannelStatus, Checkpoint, Token
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Confirmation, Deferred, Guard, Immediate, Sink

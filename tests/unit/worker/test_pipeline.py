@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from ots_tunnel.client.tunnel import Page
+from ots_tunnel.client.page import Page
 from ots_tunnel.errors import CodecError, ConnectionLost, SinkRejected
 from ots_tunnel.model import FINISHED, Action, ChannelId, ChannelType, Token
 from ots_tunnel.protocol.idle_read import TICK

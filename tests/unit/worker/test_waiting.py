@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from ots_tunnel.client.tunnel import Page
+from ots_tunnel.client.page import Page
 from ots_tunnel.errors import CodecError, ConnectionLost, ParameterInvalid, ServerUnavailable, TunnelError
 from ots_tunnel.model import FINISHED, ChannelId, Checkpoint, Token
 from ots_tunnel.protocol.token import TokenContent, build_token

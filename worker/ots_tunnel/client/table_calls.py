@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, KeyColumn, KeyType, Marker, PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.page import batch_write_message
+from ots_tunnel.protocol.http.message import HttpResponse
+from ots_tunnel.protocol.http.operations import Operation
+from ots_tunnel.protocol.http.rpc import body_of, parse_response
+from ots_tunnel.protocol.page import all_rows_stored, batch_write_message
 from ots_tunnel.protocol.plainbuffer.building import join_row
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, encode_primary_key
 from ots_tunnel.protocol.plainbuffer.spans import check_header, scan_row
@@ -112,6 +115,13 @@ def batch_write_outcomes(response: pb.BatchWriteRowResponse, count: int) -> list
     if len(rows) != count:
         raise CodecError(f"answer to BatchWriteRow lists {len(rows)} rows, sent were {count}")
     return [STORED if row.is_ok else RowOutcome(row.error.code, row.error.message) for row in rows]
+
+
+def outcomes_unless_stored(count: int, operation: Operation, response: HttpResponse) -> list[RowOutcome] | None:
+    """The outcomes of a batch of `count` rows; None, recognized without its objects, means that all are stored."""
+    if all_rows_stored(body_of(operation, response), count):
+        return None
+    return batch_write_outcomes(parse_response(operation, response), count)
 
 
 def get_range_request(

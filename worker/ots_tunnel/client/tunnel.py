@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf.message import Message
 
 from ots_tunnel.client.answered import check_answered
-from ots_tunnel.client.caller import REQUEST_TIMEOUT, RetryListener, ServiceCaller, SyncServiceCaller
+from ots_tunnel.client.caller import REQUEST_TIMEOUT, RetryListener, ServiceCaller
+from ots_tunnel.client.page import Page
 from ots_tunnel.client.table_calls import StreamDescription, describe_stream_result
 from ots_tunnel.credentials import CredentialsProvider, provider_of
 from ots_tunnel.endpoint import check_place
@@ -35,39 +35,8 @@ from ots_tunnel.protocol.http.message import HttpResponse
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS, TUNNEL_OPERATIONS, Operation
 from ots_tunnel.protocol.http.rpc import body_of, service_time
 from ots_tunnel.protocol.page import PageContent, read_page
-from ots_tunnel.protocol.record import Record
 from ots_tunnel.transport import BeforeAnswer, Transport
 from ots_tunnel.transport.aio import AioTransport
-from ots_tunnel.transport.sync import BlockingTransport, SyncTransport
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Answer of one ReadRecords.
-
-    Args:
-        records: in commit order, or in key order on base channels; may be empty.
-        next_token: start of the next read; FINISHED after the end.
-        may_more: whether the service announces more records; None if it does not say.
-        size_bytes: of the whole answer.
-        service_time: the service's clock at the answer, Unix seconds; None if unknown.
-        decode_seconds: time for verifying the answer and framing its records.
-    """
-
-    records: list[Record]
-    next_token: Token
-    may_more: bool | None
-    size_bytes: int
-    service_time: float | None
-    decode_seconds: float = 0.0
-
-    @property
-    def rows(self) -> int:
-        """Number of records."""
-        return len(self.records)
-
-    def __repr__(self) -> str:
-        return f"Page({len(self.records)} records, {self.size_bytes} bytes, may_more={self.may_more})"
 
 
 class TunnelClient:
@@ -291,68 +260,6 @@ class TunnelClient:
         self, name: str, message: Message, *, before_send: Callable[[], None] | None = None
     ) -> tuple[Any, HttpResponse]:
         return await self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_RETRY, before_send=before_send)
-
-
-class SyncTunnelClient:
-    """Calls on tunnels, blocking, for scripts and commands; threads can share a client.
-
-    Args:
-        endpoint: `http(s)://host[:port]`.
-        credentials: a pair, or a function that returns one; called before every try.
-        transport: None creates one that keeps connections alive; it is closed with the client.
-
-    Raises:
-        ConfigError: endpoint, instance or credentials are not valid.
-    """
-
-    def __init__(
-        self,
-        endpoint: str,
-        instance: str,
-        credentials: CredentialsProvider | Credentials,
-        transport: BlockingTransport | None = None,
-    ) -> None:
-        check_place(endpoint, instance)
-        self.endpoint = endpoint
-        self.instance = instance
-        self.credentials = provider_of(credentials)
-        self._caller = SyncServiceCaller(transport or SyncTransport(endpoint), instance, self.credentials)
-
-    def __repr__(self) -> str:
-        return f"SyncTunnelClient({self.instance} at {self.endpoint})"
-
-    def create_tunnel(
-        self, table: str, name: str, tunnel_type: TunnelType, stream: StreamConfig | None = None
-    ) -> TunnelId:
-        """See `TunnelClient.create_tunnel`."""
-        message = messages.create_tunnel_request(table, name, tunnel_type, stream)
-        answer, _ = self._call("CreateTunnel", message)
-        return TunnelId(answer.tunnel_id)
-
-    def delete_tunnel(self, table: str, name: str, tunnel_id: TunnelId | None = None) -> None:
-        """See `TunnelClient.delete_tunnel`."""
-        message = pb.DeleteTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
-        _, response = self._call("DeleteTunnel", message)
-        check_answered("DeleteTunnel", response)
-
-    def list_tunnels(self, table: str) -> tuple[TunnelInfo, ...]:
-        """See `TunnelClient.list_tunnels`."""
-        answer, response = self._call("ListTunnel", pb.ListTunnelRequest(table_name=table))
-        check_answered("ListTunnel", response)
-        return tuple(messages.tunnel_info_from_wire(tunnel) for tunnel in answer.tunnels)
-
-    def describe_tunnel(self, table: str, name: str, tunnel_id: TunnelId | None = None) -> TunnelDescription:
-        """See `TunnelClient.describe_tunnel`."""
-        message = pb.DescribeTunnelRequest(table_name=table, tunnel_name=name, tunnel_id=tunnel_id)
-        answer, response = self._call("DescribeTunnel", message)
-        return messages.description_from_wire(answer, service_time(response))
-
-    def close(self) -> None:
-        """Close the transport."""
-        self._caller.close()
-
-    def _call(self, name: str, message: Message) -> tuple[Any, HttpResponse]:
-        return self._caller.call(TUNNEL_OPERATIONS[name], message, retry=CALL_RETRY)
 
 
 def _read_page(operation: Operation, response: HttpResponse) -> tuple[PageContent, float]:

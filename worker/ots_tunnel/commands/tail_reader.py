@@ -12,7 +12,8 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from ots_tunnel.client.tunnel import Page, TunnelClient
+from ots_tunnel.client.page import Page
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.commands.preflight import find_tunnel
 from ots_tunnel.errors import TunnelError, first_error
 from ots_tunnel.model import FINISHED, ChannelId, ChannelStatus, ChannelType, ClientId, Stage, Token, TunnelId

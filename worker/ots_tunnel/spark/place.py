@@ -14,7 +14,7 @@ from ots_tunnel.endpoint import ENDPOINT_WORDS, INSTANCE_WORDS, check_place, is_
 from ots_tunnel.errors import ConfigError
 
 if TYPE_CHECKING:
-    from ots_tunnel.client.table import SyncTableClient
+    from ots_tunnel.client.sync_table import SyncTableClient
 
 #: Options that name a place.
 PLACE_OPTIONS: Final = ("endpoint", "instance", "table", "credentialsDirectory", "credentialsProvider")
@@ -65,7 +65,7 @@ class Place:
         Raises:
             ConfigError: there are no credentials; names the option.
         """
-        from ots_tunnel.client.table import SyncTableClient
+        from ots_tunnel.client.sync_table import SyncTableClient
         from ots_tunnel.spark.reader.logins import credentials_of
 
         provider = credentials_of(self.credentials_directory, self.credentials_provider)

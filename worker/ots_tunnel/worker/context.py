@@ -8,7 +8,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
-from ots_tunnel.client.tunnel import Page, TunnelClient
+from ots_tunnel.client.page import Page
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.fence import ChannelFence, Fence
 from ots_tunnel.log_actions import LogAction

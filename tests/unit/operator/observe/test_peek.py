@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from ots_tunnel.client.tunnel import Page
+from ots_tunnel.client.page import Page
 from ots_tunnel.errors import CodecError, TunnelError
 from ots_tunnel.model import FINISHED, Action, ChannelStatus, Checkpoint, Token
 from ots_tunnel.protocol.record import Record

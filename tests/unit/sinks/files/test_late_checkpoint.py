@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ots_tunnel.client.tunnel import Page
+from ots_tunnel.client.page import Page
 from ots_tunnel.errors import ConnectionLost, TunnelError
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelStatus, Checkpoint, TunnelId

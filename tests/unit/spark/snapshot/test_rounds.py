@@ -10,7 +10,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.errors import ConnectionLost, OwnershipLost, PermissionDenied
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key
 from ots_tunnel.protocol.service_codes import service_error

@@ -25,7 +25,7 @@ from ots_tunnel.spark.reader.schemas import Columns, check_keys, check_misspelt,
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from ots_tunnel.client.table import SyncTableClient
+    from ots_tunnel.client.sync_table import SyncTableClient
     from ots_tunnel.client.table_calls import TableDescription
     from ots_tunnel.protocol.plainbuffer.codec import DecodedRow
 

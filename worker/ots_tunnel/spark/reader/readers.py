@@ -23,7 +23,8 @@ from ots_tunnel.spark.reader.reading import Fetched, paced, read_ahead
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ots_tunnel.client.table import RangePage, SyncTableClient
+    from ots_tunnel.client.sync_table import SyncTableClient
+    from ots_tunnel.client.table import RangePage
 
 
 class SplitPartition(InputPartition):  # type: ignore[misc]  # pyspark has no types we follow

@@ -14,7 +14,8 @@ from ots_tunnel.spark.reader.key_ranges import KeyBounds
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ots_tunnel.client.table import RangePage, SyncTableClient
+    from ots_tunnel.client.sync_table import SyncTableClient
+    from ots_tunnel.client.table import RangePage
 
 #: Bytes of a page behind which none is fetched ahead: it has a row that is larger than a page of the service, 4 MiB
 #: (docs/data-plane.md 2.2), and its neighbours may be as large. Own choice.

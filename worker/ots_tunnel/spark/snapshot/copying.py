@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, Final
 
-from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.config import InstanceConfig
 from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.errors import OwnershipLost, ParameterInvalid, SinkError, SinkRejected, TunnelError

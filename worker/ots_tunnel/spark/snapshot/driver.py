@@ -53,7 +53,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.errors import ConfigError, TunnelError
 from ots_tunnel.log_actions import LogAction

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.accumulators import AccumulatorParam
 
-from ots_tunnel.client.table import SyncTableClient
+from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.errors import OwnershipLost, ServiceError, TunnelError
 from ots_tunnel.log_actions import LogAction

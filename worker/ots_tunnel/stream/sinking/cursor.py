@@ -9,7 +9,7 @@ Once a page is read from TRIM_HORIZON, its place becomes the checkpoint, before 
 
 from __future__ import annotations
 
-from ots_tunnel.client.tunnel import Page
+from ots_tunnel.client.page import Page
 from ots_tunnel.model import FINISHED, Checkpoint, Token
 from ots_tunnel.stream.following.first_place import first_place
 from ots_tunnel.stream.following.reader import ShardReader

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ots_tunnel.client.tunnel import Page
+from ots_tunnel.client.page import Page
 from ots_tunnel.errors import OwnershipLost, ResourceGone, TunnelError
 from ots_tunnel.fence import boottime
 from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Token

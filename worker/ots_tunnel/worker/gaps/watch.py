@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ots_tunnel.client.tunnel import Page
+from ots_tunnel.client.page import Page
 from ots_tunnel.model import ChannelId, Token
 from ots_tunnel.protocol.page import reached_log_end
 from ots_tunnel.protocol.possible_gap import SHORTEST_RETENTION, Gap, possible_gap, read_on

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ots_tunnel.client.tunnel import Page
+from ots_tunnel.client.page import Page
 from ots_tunnel.protocol.page import reached_log_end
 from ots_tunnel.protocol.record import Record
 

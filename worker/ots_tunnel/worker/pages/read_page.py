@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ots_tunnel.client.tunnel import Page
+from ots_tunnel.client.page import Page
 from ots_tunnel.fence import boottime
 from ots_tunnel.model import SequenceInfo, Token
 from ots_tunnel.protocol.page import count_actions, reached_log_end

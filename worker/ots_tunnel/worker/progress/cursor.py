@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ots_tunnel.client.tunnel import Page, TunnelClient
+from ots_tunnel.client.page import Page
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import OwnershipLost
 from ots_tunnel.fence import ChannelFence
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, Token, TunnelId
