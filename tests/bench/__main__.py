@@ -27,10 +27,12 @@ from tests.bench import hot_channel, idle, latency
 from tests.bench.bench_scene import CHANNELS, REQUEST_ROWS, bench_scene_on, record_bytes
 from tests.bench.consumers import Lab
 from tests.bench.contenders import Job, Programs
+from tests.bench.emulator_target import Goal
 from tests.bench.figures import Figure, Rounds, add_to_file
 from tests.bench.hot_channel import HotChannel
 from tests.bench.idle import Idle
 from tests.bench.latency import Latency
+from tests.bench.machine import memory_figure
 from tests.bench.start import MachineUnfit, built, options_of, parser_of, say, two_cores
 from tests.bench.throughput import WORKS, Throughput
 
@@ -96,6 +98,7 @@ async def _bench(
                     await hot.round(number)
             await throughput.check_copies()
             keep(throughput.figures())
+            _keep_memory(options, throughput.taken())
             if hot_channel.NAME in options.only:
                 keep(hot.figures())
             for name, watching in ((latency.NAME, Latency), (idle.NAME, Idle)):
@@ -106,6 +109,15 @@ async def _bench(
             if options.profile:
                 await throughput.profile(PROFILE_LINES)
     return figures, rounds.begun
+
+
+def _keep_memory(options: argparse.Namespace, taken: list[Goal]) -> None:
+    """Print what works take from the kernel, and keep it beside what this machine can."""
+    for each in taken:
+        say(f"{each.name.partition(' (')[0]}: {each.ours:.2f} {each.unit}")
+    memory = (memory_figure(say), *taken)
+    if not options.quick:
+        add_to_file(options.output, (each.document() for each in memory))
 
 
 def _print_table(figures: list[Figure], rounds: int, seconds: float) -> None:

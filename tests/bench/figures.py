@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import resource
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,11 @@ class Stretch:
     def cpu_per_million(self) -> float:
         """CPU seconds per million rows."""
         return (self.end.cpu_seconds - self.begin.cpu_seconds) / self.rows * MILLION
+
+    @property
+    def taken_per_row(self) -> float:
+        """Bytes of memory that the kernel has given for each row, in whole pages."""
+        return (self.end.faults - self.begin.faults) * resource.getpagesize() / self.rows
 
     @property
     def rows_per_second(self) -> float:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.bench.machine import COPIED
+
 BENCH = Path(__file__).resolve().parents[2] / "bench.json"
 _NAME = re.compile(r"(?P<work>.+), beside (?P<peer>Java|Go), (?P<how>best|default|undecoded) \(.*\)")
 _HOW = {"best": "peers at their best", "default": "peers by default", "undecoded": "Go leaves the records undecoded"}
@@ -21,6 +23,9 @@ PAGE = "a page of 4 MiB"
 SHARDS, BESIDE_LIBRARY = "shards without a tunnel", "beside the Stream Client for Java, best"
 _SHARDS = re.compile(SHARDS + r": (?P<work>.+), " + BESIDE_LIBRARY + r" \(.*\)")
 _SHARD_HEADERS = ("work", "unit", "ours", "Java", "times better", "goal", "met")
+#: Begins the names of the figures about memory that the kernel gives.
+TAKEN = "memory taken anew"
+_TAKEN = re.compile(TAKEN + r": (?P<work>[^(]+) \(.*\)")
 #: Begins the names of the figures about sinks.
 SINK = "records into a sink"
 _SINK = re.compile(SINK + r": (?P<work>[^,(]+)(, beside (?P<peer>Java|Go) with (?P<library>\S+))? \(.*\)")
@@ -45,6 +50,24 @@ def sinks() -> str:
 def shards() -> str:
     """The table about shards without a tunnel of the last kept run."""
     return shard_table(json.loads(BENCH.read_text()))
+
+
+def memory() -> str:
+    """The table about memory of the last kept run."""
+    return memory_table(json.loads(BENCH.read_text()))
+
+
+def memory_table(documents: Iterable[Mapping[str, Any]]) -> str:
+    """The rows of `bench.json` about memory: what a core copies, and what each work takes from the kernel anew."""
+    rows = []
+    for document in documents:
+        if found := _TAKEN.fullmatch(document["name"]):
+            rows.append((f"{found['work']}: {TAKEN}", _number(document["ours"]), document["unit"]))
+        elif document["name"] == COPIED:
+            rows.insert(0, (COPIED, _number(document["ours"]), document["unit"]))
+    if not rows:
+        return "No run of `make bench` with memory has been kept yet.\n"
+    return "".join(f"| {' | '.join(row)} |\n" for row in (("what", "measured", "unit"), ("---",) * 3, *rows))
 
 
 def shard_table(documents: Iterable[Mapping[str, Any]]) -> str:

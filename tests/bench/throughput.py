@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import pstats
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
+from tests.bench.bench_scene import record_bytes
 from tests.bench.consumers import Lab
 from tests.bench.contenders import Contender, Job
+from tests.bench.emulator_target import Goal
 from tests.bench.figures import Figure, Stretch
+from tests.bench.speed_table import TAKEN
 
 SOURCE, COPIED = "changes", "copied"
 #: Rows at the mark, rows in all.
@@ -152,6 +155,10 @@ class Throughput:
                 found.append(Figure(name, *_medians(ours, theirs, _memory), "MB resident at most"))
         return found
 
+    def taken(self) -> list[Goal]:
+        """For each work the memory that our worker takes from the kernel anew, beside the bytes of its rows."""
+        return [taken_anew(work.words, self._found[work.name, Contender.OURS], self.settings) for work in self.works]
+
     async def profile(self, lines: int) -> None:
         """Print the functions in which our worker spends its time, `lines` lines for each work."""
         for work in self.works:
@@ -167,6 +174,12 @@ class Throughput:
         mark, rows = scaled(work.sizes[contender], self.divisor)
         job = replace(work.job, mark=mark, copy=_COPIES[contender] if work.job.mode == "copy" else "")
         return Stretch.of(await self.lab.measure(contender, work.source, rows, job, profile=profile))
+
+
+def taken_anew(work: str, stretches: Sequence[Stretch], settings: str) -> Goal:
+    """A figure without a goal: how many bytes of memory the kernel gives for each byte of the rows."""
+    share = median(stretch.taken_per_row for stretch in stretches) / record_bytes()
+    return Goal(f"{TAKEN}: {work} ({settings})", share, None, "of the rows' bytes")
 
 
 def _cpu(stretch: Stretch) -> float:

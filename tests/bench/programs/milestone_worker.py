@@ -25,11 +25,19 @@ from ots_tunnel.worker.status import metrics
 
 
 class Point(NamedTuple):
-    """A worker's progress at a moment: rows, seconds of wall time, CPU seconds of the process and of ended children."""
+    """A worker's progress at a moment.
+
+    Args:
+        rows: confirmed so far.
+        seconds: of wall time.
+        cpu_seconds, faults: of the process and of ended children; faults are pages of memory that the kernel has given.
+            The vendor's programs do not tell them.
+    """
 
     rows: int
     seconds: float
     cpu_seconds: float
+    faults: int = 0
 
 
 class Milestone:
@@ -51,7 +59,7 @@ class Milestone:
         """Note that `rows` rows have been confirmed so far."""
         now = time.monotonic()
         self._began = self._began or now
-        self.last = Point(max(rows, self._taken), now - self._began, _cpu_seconds())
+        self.last = Point(max(rows, self._taken), now - self._began, *_used())
         if self.marked is None and rows >= self._rows:
             self.marked = self.last
 
@@ -60,9 +68,10 @@ class Milestone:
         return "" if self.marked is None else json.dumps({"marked": self.marked, "last": self.last})
 
 
-def _cpu_seconds() -> float:
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
+def _used() -> tuple[float, int]:
+    """CPU seconds and pages that were given."""
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime, own.ru_minflt + children.ru_minflt
 
 
 def watch(marks: Milestone) -> None:

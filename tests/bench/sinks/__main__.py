@@ -22,6 +22,7 @@ from tests.bench.bench_scene import CHANNELS, bench_scene_on, record_bytes
 from tests.bench.consumers import Lab
 from tests.bench.contenders import Beat, Programs
 from tests.bench.figures import Rounds, add_to_file
+from tests.bench.machine import memory_figure
 from tests.bench.sinks.destinations import Places
 from tests.bench.sinks.receiver import running_receiver
 from tests.bench.sinks.rounds import SinkRounds
@@ -85,7 +86,7 @@ async def _bench(
         rounds = Rounds(options.rounds, options.minutes * 60, asyncio.get_running_loop().time)
         for number in rounds:
             await measured.round(number)
-    documents = measured.documents()
+    documents = [memory_figure(say).document(), *measured.documents()]
     print(f"median of {rounds.begun}, load average {os.getloadavg()[0]:.1f}; {SETTINGS}\n\n{sink_table(documents)}")
     if not options.quick:
         add_to_file(options.output, documents)

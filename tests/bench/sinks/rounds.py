@@ -15,7 +15,7 @@ from tests.bench.figures import Figure, Stretch
 from tests.bench.sinks.destinations import Places
 from tests.bench.sinks.works import SIZES, SinkWork
 from tests.bench.speed_table import SINK
-from tests.bench.throughput import scaled
+from tests.bench.throughput import scaled, taken_anew
 
 TABLE = "changes"
 UNIT = "CPU s/M rows"
@@ -36,7 +36,7 @@ class SinkRounds:
     settings: str
     say: Callable[[str], None]
     divisor: int = 1
-    _found: dict[tuple[str, Contender], list[float]] = field(default_factory=lambda: defaultdict(list))
+    _found: dict[tuple[str, Contender], list[Stretch]] = field(default_factory=lambda: defaultdict(list))
 
     async def prepare(self) -> None:
         """Fill the source."""
@@ -48,20 +48,27 @@ class SinkRounds:
         """Run every work once, one contender right after the other."""
         for work in self.works:
             for contender in work.contenders[:: 1 if number % 2 else -1]:
-                used = await self._run(work, contender)
-                self._found[work.name, contender].append(used)
-                self.say(f"round {number}: {work.words}, {contender}: {used:.2f} {UNIT}")
+                stretch = await self._run(work, contender)
+                self._found[work.name, contender].append(stretch)
+                self.say(f"round {number}: {work.words}, {contender}: {stretch.cpu_per_million:.2f} {UNIT}")
 
     def documents(self) -> list[dict[str, Any]]:
-        """Entries of `bench.json`: our CPU with its goal, and beside each peer; the better one has the other goal."""
+        """Entries of `bench.json`: our CPU with its goal, and beside each peer; the better one has the other goal.
+
+        And for each sink the memory that our worker takes anew.
+        """
         found: list[dict[str, Any]] = []
         for work in self.works:
-            used = {contender: median(self._found[work.name, contender]) for contender in work.contenders}
+            used = {
+                contender: median(stretch.cpu_per_million for stretch in self._found[work.name, contender])
+                for contender in work.contenders
+            }
             found += documents_of(work, used, self.settings)
+            found.append(taken_anew(work.words, self._found[work.name, Contender.OURS], self.settings).document())
         return found
 
-    async def _run(self, work: SinkWork, contender: Contender) -> float:
-        """CPU seconds per million rows of one run.
+    async def _run(self, work: SinkWork, contender: Contender) -> Stretch:
+        """One run, from its mark on.
 
         Raises:
             RuntimeError: not every record arrived once.
@@ -71,7 +78,7 @@ class SinkRounds:
             job = work.job(destination.to, mark)
             report = await self.lab.measure(contender, TABLE, rows, job, stdout=destination.stdout)
             check_arrived(work, contender, rows, destination.count())
-        return Stretch.of(report).cpu_per_million
+        return Stretch.of(report)
 
     def _sizes(self, contender: Contender) -> tuple[int, int]:
         return scaled(SIZES[contender], self.divisor)
