@@ -14,8 +14,8 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.child_writer import ChildWriter
 from ots_tunnel_operator.create import ActionFailed, Creator
 from ots_tunnel_operator.diagnosis import crd_outdated, kube_problem, pod_monitor_problem
-from ots_tunnel_operator.kube.client import REFUSALS, KubeError, NameConflict
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
+from ots_tunnel_operator.kube.errors import REFUSALS, KubeError, NameConflict
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache, MonitorRefusal
 from ots_tunnel_operator.plan.actions import (

@@ -12,9 +12,9 @@ from typing import assert_never
 from ots_tunnel_operator import names
 from ots_tunnel_operator.create import ActionFailed
 from ots_tunnel_operator.diagnosis import pod_template_refused
-from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.drift import is_current, owned_hash, stamp, stamped
+from ots_tunnel_operator.kube.errors import KindMissing, KubeError
 from ots_tunnel_operator.kube.kept import version_of
 from ots_tunnel_operator.kube.kinds import (
     DEPLOYMENT,

@@ -13,8 +13,8 @@ from ots_tunnel.tables.destination import CreateCall, ensure_destination
 from ots_tunnel_operator.assess.creation import CREATE_SECONDS
 from ots_tunnel_operator.diagnosis import Place, destination_incompatible, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance, InstanceTables
-from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import TUNNEL
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache, Side

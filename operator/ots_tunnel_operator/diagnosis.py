@@ -24,7 +24,7 @@ from ots_tunnel.errors import (
 from ots_tunnel_operator.api.secrets import secret_name
 from ots_tunnel_operator.api.sink import TablestoreSink
 from ots_tunnel_operator.api.source import Source
-from ots_tunnel_operator.kube.client import KubeError, NameConflict
+from ots_tunnel_operator.kube.errors import KubeError, NameConflict
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.turns.queue import NoTurn
 

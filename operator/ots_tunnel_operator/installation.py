@@ -13,7 +13,8 @@ from typing import Any, Final
 import aiohttp
 
 from ots_tunnel_operator import API_VERSION, GROUP, KIND, PLURAL
-from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import TUNNEL, Kind, Manifest
 
 #: Seconds that the operator may take to answer.

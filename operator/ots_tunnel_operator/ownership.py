@@ -9,7 +9,7 @@ anything else                    refused, until a person removes or renames it
 from __future__ import annotations
 
 from ots_tunnel_operator import KIND
-from ots_tunnel_operator.kube.client import NameConflict
+from ots_tunnel_operator.kube.errors import NameConflict
 from ots_tunnel_operator.kube.kinds import Kind, Manifest
 from ots_tunnel_operator.manifests.children import is_child
 from ots_tunnel_operator.world.resource import Resource

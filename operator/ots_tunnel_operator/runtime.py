@@ -12,8 +12,9 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.concerns import Concerns, Place
 from ots_tunnel_operator.deletion.deleter import Deleter
 from ots_tunnel_operator.instance import InstancePool
-from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import SECRET, TUNNEL, Kind, Manifest
 from ots_tunnel_operator.kube.reflector import Event
 from ots_tunnel_operator.kube.watched import Watched

@@ -16,7 +16,7 @@ from pathlib import Path
 from ots_tunnel.protocol.plainbuffer.compiled import CODEC
 from tests.bench.emulator_load import loads, measure
 from tests.bench.figures import add_to_file
-from tests.bench.goal_table import print_goals
+from tests.bench.tables.goals import print_goals
 
 
 def main() -> int:

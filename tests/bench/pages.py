@@ -22,8 +22,8 @@ from typing import Any
 from tests.bench.consumers import ROOT
 from tests.bench.emulator_target import Goal
 from tests.bench.figures import add_to_file
-from tests.bench.goal_table import print_goals
-from tests.bench.speed_table import PAGE
+from tests.bench.tables.goals import print_goals
+from tests.bench.tables.speed import PAGE
 from tests.support.sinks.page_places import SINKS, section_of
 
 MILLISECONDS, MEGABYTES = 1e3, 1e6

@@ -29,10 +29,10 @@ from tests.bench.consumers import Consumer, check_count
 from tests.bench.contenders import Contender, Job
 from tests.bench.emulator_target import Goal
 from tests.bench.figures import Figure, Rounds, Stretch, add_to_file
-from tests.bench.goal_table import print_goals
-from tests.bench.speed_table import BESIDE_LIBRARY
-from tests.bench.speed_table import SHARDS as SHARDS_BEGIN
 from tests.bench.start import MachineUnfit, built, options_of, parser_of, say, two_cores
+from tests.bench.tables.goals import print_goals
+from tests.bench.tables.speed import BESIDE_LIBRARY
+from tests.bench.tables.speed import SHARDS as SHARDS_BEGIN
 from tests.support.programs.java_program import QUICKEST_JVM, build_stream_client
 
 CONTENDERS = (Contender.OURS, Contender.JAVA)

@@ -18,7 +18,7 @@ from tests.bench.consumers import Lab
 from tests.bench.contenders import Contender, Job
 from tests.bench.emulator_target import Goal
 from tests.bench.figures import Figure, Stretch
-from tests.bench.speed_table import TAKEN
+from tests.bench.tables.speed import TAKEN
 
 SOURCE, COPIED = "changes", "copied"
 #: Rows at the mark, rows in all.

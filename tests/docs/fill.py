@@ -12,7 +12,7 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 
-from tests.bench.speed_table import memory, pages, shards, sinks, speed
+from tests.bench.tables.speed import memory, pages, shards, sinks, speed
 from tests.docs.chart_values import chart_values
 from tests.docs.machines import client_picture, picture
 from tests.docs.object_fields import fields_of, refusals

@@ -15,7 +15,7 @@ from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.snapshot.record import DONE_KEY, LIST_KEY
 from ots_tunnel.transport.aio import AioTransport
 from ots_tunnel_operator import names
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SPARK_APPLICATION, TUNNEL, Kind, Manifest
 from ots_tunnel_operator.times import timestamp
 from tests.operator.scenes.model_scene import NAME, ModelScene, open_model_scene

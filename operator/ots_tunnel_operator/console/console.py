@@ -26,7 +26,7 @@ from ots_tunnel_operator.console.detail import object_document
 from ots_tunnel_operator.console.fleet import Lines
 from ots_tunnel_operator.console.history import KEPT, SAMPLE_SECONDS, LagHistory
 from ots_tunnel_operator.console.sight import Place, Sight
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache

@@ -27,8 +27,8 @@ from ots_tunnel_operator.deletion.release import release
 from ots_tunnel_operator.deletion.remains import Remains
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.kube.claims import Claim, Claims
-from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import TUNNEL
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache

@@ -16,8 +16,8 @@ from ots_tunnel_operator.deletion.obstacles import Draining, NotYet, Obstacle
 from ots_tunnel_operator.deletion.remains import Remains
 from ots_tunnel_operator.diagnosis import Place, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
-from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
+from ots_tunnel_operator.kube.errors import KindMissing, KubeError
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, POD, SECRET, SPARK_APPLICATION, Manifest
 from ots_tunnel_operator.kube.watched import SPARK_LABEL
 from ots_tunnel_operator.loop_cache import LoopCache, Side

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.deletion.remains import Remains
-from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.errors import KindMissing, KubeError
 from ots_tunnel_operator.kube.kinds import TUNNEL
 
 

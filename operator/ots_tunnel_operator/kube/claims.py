@@ -34,8 +34,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import LEASE, TUNNEL
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.names import ANNOTATION_OPERATOR, ANNOTATION_SERVES, EVERY_NAMESPACE

@@ -12,7 +12,6 @@ Who sends such a call, or opens such a watch, again waits as well, or is refused
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Self, cast
@@ -24,8 +23,10 @@ from kubernetes.aio.client.api_client import ApiClient
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
 
-from ots_tunnel.errors import ConfigError, TunnelError
+from ots_tunnel.errors import ConfigError
+from ots_tunnel_operator.kube.answer import change_of, cut_off, document_of, pause_of
 from ots_tunnel_operator.kube.cluster import Change, Listing, Selection
+from ots_tunnel_operator.kube.errors import KubeError, is_absent
 from ots_tunnel_operator.kube.kinds import Kind, Manifest, kind_of
 from ots_tunnel_operator.kube.pauses import Pauses
 from ots_tunnel_operator.names import FIELD_MANAGER
@@ -40,30 +41,6 @@ PATIENCE_SECONDS = 20.0
 CONNECT_SECONDS = 10.0
 #: Objects of one page of a list, which are in memory at once: as Python objects a Deployment takes 50 kB.
 PAGE = 100
-#: HTTP statuses by which the API server refuses what it was sent, and not the moment: it refuses that again.
-REFUSALS = frozenset({400, 403, 422})
-
-
-class KubeError(TunnelError):
-    """The API server refused a call or did not answer; `status` is 0 where no answer arrived."""
-
-    def __init__(self, status: int, reason: str, message: str) -> None:
-        super().__init__(status, reason, message)
-        self.status = status
-        self.reason = reason
-        self.message = message
-
-    def __str__(self) -> str:
-        return f"{self.reason}: {self.message}"
-
-
-class KindMissing(KubeError):
-    """The API server does not serve the kind (its definition was removed, or an API is not ready): nothing is known
-    about its objects, which may well exist."""
-
-
-class NameConflict(TunnelError):
-    """An object with the required name exists but does not belong to the operator's object."""
 
 
 class Kube:
@@ -125,7 +102,7 @@ class Kube:
         try:
             return await self._call("GET", kind.path(namespace, name))
         except KubeError as error:
-            if _is_absent(error, kind):
+            if is_absent(error, kind):
                 return None
             raise
 
@@ -139,7 +116,7 @@ class Kube:
         try:
             answer = await self._call("GET", kind.path(namespace), query={"labelSelector": selector})
         except KubeError as error:
-            if _is_absent(error, kind):
+            if is_absent(error, kind):
                 return []
             raise
         return list(answer.get("items", ()))
@@ -170,20 +147,20 @@ class Kube:
             answer = await self._send("GET", path, None, query, "application/json", timeout)
             if answer.status >= 400:
                 self._refused("WATCH", str(answer.status))
-                self._pauses.ask(call, _pause(answer) or 0.0)
-                _document(answer.status, await answer.read(), f"GET {path}")
+                self._pauses.ask(call, pause_of(answer) or 0.0)
+                document_of(answer.status, await answer.read(), f"GET {path}")
             yield Change("BOOKMARK", {"metadata": {"resourceVersion": since}})
             rest = b""
             async for chunk in answer.content.iter_any():
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
-                    yield _change(line, f"watch of {path}")
+                    yield change_of(line, f"watch of {path}")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             self._refused("WATCH", type(error).__name__)
             raise KubeError(0, type(error).__name__, f"watch of {path}: {error}") from error
         finally:
             if answer is not None:
-                _cut(answer)
+                cut_off(answer)
 
     async def create(self, kind: Kind, manifest: Manifest, *, dry_run: bool = False) -> Manifest:
         """Create an object, or with `dry_run` only have it checked; an existing one raises a KubeError (409)."""
@@ -227,7 +204,7 @@ class Kube:
         try:
             await self._call("DELETE", kind.path(namespace, name), body)
         except KubeError as error:
-            if not _is_absent(error, kind):
+            if not is_absent(error, kind):
                 raise
 
     async def _call(
@@ -253,10 +230,10 @@ class Kube:
             async with self._turns:
                 status, data, pause = await self._once(method, path, body, query, content)
             if pause is None:
-                return _document(status, data, call)
+                return document_of(status, data, call)
             self._pauses.ask(call, pause)
             if pause > left or not (status == 429 or method == "GET"):
-                return _document(status, data, call)
+                return document_of(status, data, call)
 
     async def _once(
         self, method: str, path: str, body: Manifest | None, query: Mapping[str, str] | None, content: str
@@ -269,7 +246,7 @@ class Kube:
             data = await answer.read()
             if answer.status >= 400:
                 self._refused(method, str(answer.status))
-            return answer.status, data, _pause(answer)
+            return answer.status, data, pause_of(answer)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             self._refused(method, type(error).__name__)
             raise KubeError(0, type(error).__name__, f"{method} {path}: {error}") from error
@@ -303,54 +280,3 @@ def _query(selection: Selection) -> dict[str, str]:
     field = f"metadata.name={selection.name}" if selection.name else ""
     selectors = {"labelSelector": selection.labels, "fieldSelector": field}
     return {name: value for name, value in selectors.items() if value}
-
-
-def _pause(answer: aiohttp.ClientResponse) -> float | None:
-    """Seconds of the header Retry-After of a refusal; None without one."""
-    text = answer.headers.get("Retry-After", "")
-    return float(text) if answer.status >= 400 and text.isdecimal() else None
-
-
-def _cut(answer: aiohttp.ClientResponse) -> None:
-    """End an answer that may not be complete, and its connection at once.
-
-    `close` alone would begin TLS's farewell, which lasts until the API server has said its own: up to half a minute, in
-    which nobody owns the connection any more.
-    """
-    if answer.connection is not None and answer.connection.transport is not None:
-        answer.connection.transport.abort()
-    answer.close()
-
-
-def _change(line: bytes, call: str) -> Change:
-    """One line of a watch; a line that reports an error is raised."""
-    event = json.loads(line)
-    if event["type"] == "ERROR":
-        status = event["object"]
-        reason, message = str(status.get("reason") or "Error"), str(status.get("message") or call)
-        raise KubeError(int(status.get("code") or 0), reason, message)
-    return Change(event["type"], event["object"])
-
-
-def _document(status: int, data: bytes, call: str) -> Manifest:
-    try:
-        document = json.loads(data) if data else {}
-    except ValueError:
-        document = None
-    if not isinstance(document, dict):
-        document = {"message": data[:200].decode(errors="replace")}
-    if status >= 400:
-        refusal = KindMissing if status == 404 and not _names_an_object(document) else KubeError
-        raise refusal(status, str(document.get("reason") or status), str(document.get("message") or call))
-    return document
-
-
-def _names_an_object(document: Manifest) -> bool:
-    """Whether a 404 is about one object: its `details` name it; where nothing of the kind is served, they do not."""
-    details = document.get("details")
-    return isinstance(details, Mapping) and bool(details.get("name"))
-
-
-def _is_absent(error: KubeError, kind: Kind) -> bool:
-    """Whether an error says for certain that an object does not exist."""
-    return error.status == 404 and (kind.optional or not isinstance(error, KindMissing))

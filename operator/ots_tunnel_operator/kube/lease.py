@@ -25,8 +25,9 @@ from typing import Any
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator import names
-from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import LEASE
 from ots_tunnel_operator.log_actions import LogAction
 

@@ -37,8 +37,8 @@ from random import Random
 from typing import Literal
 
 from ots_tunnel.protocol.backoff import Backoff
-from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Change, Cluster, Selection
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kept import Kept, Key, key_of, version_of
 from ots_tunnel_operator.kube.kinds import POD, SECRET, TUNNEL, Manifest
 

@@ -19,8 +19,8 @@ from random import Random
 from typing import NoReturn
 
 from ots_tunnel_operator import names
-from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Selection
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import POD, SECRET, TUNNEL, Kind, Manifest
 from ots_tunnel_operator.kube.reflector import Event, Reflector
 from ots_tunnel_operator.log_actions import LogAction

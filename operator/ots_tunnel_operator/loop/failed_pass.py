@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from ots_tunnel.config import describe
 from ots_tunnel_operator.diagnosis import internal_problem, kube_problem, shortened, spec_unreadable
 from ots_tunnel_operator.kube.claims import Claims
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.reflector import StaleCopy
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache

@@ -7,8 +7,8 @@ from typing import Any
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import TUNNEL, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.status_write import StatusOutdated

@@ -37,8 +37,8 @@ import time
 from collections.abc import Callable
 
 from ots_tunnel_operator.kube.claims import Claim, Claims
-from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.loop.failed_pass import FailedPass, is_answered
 from ots_tunnel_operator.loop.one_step import OneStep

@@ -13,8 +13,8 @@ from typing import Any
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.diagnosis import pod_monitor_held, pod_monitor_problem
-from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Reader
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import POD_MONITOR
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.children import is_child

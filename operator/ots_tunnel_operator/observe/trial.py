@@ -14,9 +14,9 @@ from __future__ import annotations
 import hashlib
 import json
 
-from ots_tunnel_operator.kube.client import REFUSALS, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.drift import is_current, stamp, stamped
+from ots_tunnel_operator.kube.errors import REFUSALS, KubeError
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.loop_cache import LoopCache, Trial
 

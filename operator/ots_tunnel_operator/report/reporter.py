@@ -12,8 +12,8 @@ from ots_tunnel_operator import API_VERSION, KIND, names
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.observed import find_unobserved
 from ots_tunnel_operator.diagnosis import CRD_HINT, shortened
-from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.errors import KindMissing, KubeError
 from ots_tunnel_operator.kube.kinds import EVENT
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache

@@ -25,13 +25,13 @@ import yaml
 from ots_tunnel_operator.kube.lease import LEASE_SECONDS
 from tests.bench.emulator_target import Goal
 from tests.bench.figures import add_to_file
-from tests.bench.goal_table import print_goals
 from tests.bench.scale.cluster import Api
 from tests.bench.scale.controller import Controller
 from tests.bench.scale.fleet import Fleet, logged, until
 from tests.bench.scale.readings import AuditLog, Neighbours, Usage
 from tests.bench.scale.service import Place, emulator_for, https, make_certificate, trust
 from tests.bench.scale.workers import Workers
+from tests.bench.tables.goals import print_goals
 from tests.operator.scenes.operator_process import OperatorProcess
 from tests.support.kube.api_server import ROOT, ApiServer, missing_program, running_api_server
 

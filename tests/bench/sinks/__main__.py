@@ -27,8 +27,8 @@ from tests.bench.sinks.destinations import Places
 from tests.bench.sinks.receiver import running_receiver
 from tests.bench.sinks.rounds import SinkRounds
 from tests.bench.sinks.works import WORKS
-from tests.bench.speed_table import sink_table
 from tests.bench.start import MachineUnfit, built, options_of, parser_of, say, two_cores
+from tests.bench.tables.speed import sink_table
 from tests.kafka.broker import BrokerUnavailable, class_path, started_broker
 from tests.kafka.certificate import make_certificate
 from tests.support.programs.go_program import build_go_worker

@@ -14,7 +14,7 @@ from tests.bench.emulator_target import Goal
 from tests.bench.figures import Figure, Stretch
 from tests.bench.sinks.destinations import Places
 from tests.bench.sinks.works import SIZES, SinkWork
-from tests.bench.speed_table import SINK
+from tests.bench.tables.speed import SINK
 from tests.bench.throughput import scaled, taken_anew
 
 TABLE = "changes"

@@ -14,7 +14,7 @@ import pytest
 
 from ots_tunnel_operator.console.console import Console, StandsStill
 from ots_tunnel_operator.console.server import ConsoleServer
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.server import Health
 from tests.support.operator.console_fleet import ListedFleet, looked_at, many, with_channels

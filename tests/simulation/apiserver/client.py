@@ -11,8 +11,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Change, Listing, Selection
+from ots_tunnel_operator.kube.errors import KindMissing, KubeError
 from ots_tunnel_operator.kube.kinds import Kind, Manifest, kind_of
 from ots_tunnel_operator.names import FIELD_MANAGER
 from tests.simulation.apiserver.api import APPLY, Api, Request

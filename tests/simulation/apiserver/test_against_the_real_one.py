@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, NO_VERSION, TUNNEL, Manifest
 from tests.simulation.apiserver.api import Api
 from tests.simulation.apiserver.client import Fate, ModelCluster

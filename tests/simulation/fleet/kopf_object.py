@@ -17,8 +17,8 @@ from typing import Any
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.handlers import CANCEL_SECONDS, GRACE_SECONDS, run_deletion
-from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import TUNNEL, Manifest
 from ots_tunnel_operator.runtime import Runtime
 

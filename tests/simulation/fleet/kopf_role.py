@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from ots_tunnel_operator.handlers import WATCH_SECONDS
-from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Selection
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import TUNNEL, Manifest
 from ots_tunnel_operator.runtime import Runtime
 from tests.simulation.fleet.kopf_object import BACKOFFS, KopfObject

@@ -7,8 +7,8 @@ import copy
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Change, Listing, Selection
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import Kind, Manifest, kind_of
 
 Place = tuple[Kind, str, str]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import NO_VERSION, Kind, Manifest, kind_of
 from ots_tunnel_operator.names import FIELD_MANAGER
 

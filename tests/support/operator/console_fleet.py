@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.world.report import KeptReport, WorkerReport

@@ -13,7 +13,7 @@ from tests.bench.emulator_target import Goal
 from tests.bench.figures import Stretch
 from tests.bench.machine import COPIED, copy_rate
 from tests.bench.programs.milestone_worker import Milestone, Point
-from tests.bench.speed_table import memory_table, sink_table, table
+from tests.bench.tables.speed import memory_table, sink_table, table
 from tests.bench.throughput import taken_anew
 
 PAGE = resource.getpagesize()

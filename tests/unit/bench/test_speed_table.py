@@ -9,7 +9,7 @@ from tests.bench.figures import Figure
 from tests.bench.pages import BESIDE, blocking, memory
 from tests.bench.sinks.rounds import documents_of
 from tests.bench.sinks.works import WORKS
-from tests.bench.speed_table import BESIDE_LIBRARY, SHARDS, page_table, shard_table, sink_table, table
+from tests.bench.tables.speed import BESIDE_LIBRARY, SHARDS, page_table, shard_table, sink_table, table
 
 SETTINGS = "(4 channels, 200 rows per write)"
 

@@ -11,8 +11,9 @@ from ots_tunnel.model import TunnelType
 from ots_tunnel_operator import names
 from ots_tunnel_operator.apply import Applier
 from ots_tunnel_operator.create import ActionFailed
-from ots_tunnel_operator.kube.client import KindMissing, Kube, KubeError
+from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.errors import KindMissing, KubeError
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SERVICE_ACCOUNT, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.spark.rights import service_account

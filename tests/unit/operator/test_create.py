@@ -11,8 +11,8 @@ from ots_tunnel.errors import PermissionDenied
 from ots_tunnel.model import TunnelType
 from ots_tunnel_operator.create import WITHDRAWALS, ActionFailed, Creator
 from ots_tunnel_operator.instance import Instance
-from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.plan.actions import CreateTunnel

@@ -14,7 +14,7 @@ from ots_tunnel_operator.diagnosis import (
     service_problem,
     shortened,
 )
-from ots_tunnel_operator.kube.client import KubeError, NameConflict
+from ots_tunnel_operator.kube.errors import KubeError, NameConflict
 from ots_tunnel_operator.reasons import Reason
 from tests.support.operator.worlds import resource
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ots_tunnel_operator.installation import Finding, check_installation
-from ots_tunnel_operator.kube.client import KindMissing, KubeError
+from ots_tunnel_operator.kube.errors import KindMissing, KubeError
 from ots_tunnel_operator.kube.kinds import Kind, Manifest
 
 ESTABLISHED: Manifest = {"status": {"conditions": [{"type": "Established", "status": "True"}]}}

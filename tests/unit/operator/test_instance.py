@@ -6,7 +6,7 @@ import pytest
 
 from ots_tunnel.model import Credentials
 from ots_tunnel_operator.instance import ANSWER_BYTES, ROWS_BYTES, InstancePool, answer_limit
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.runtime import Runtime

@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
+from ots_tunnel_operator.kube.errors import KindMissing, KubeError
 from ots_tunnel_operator.kube.kinds import TUNNEL, Kind, Manifest
 from ots_tunnel_operator.kube.reflector import StaleCopy
 from ots_tunnel_operator.loop.pace import ABSENT_SECONDS, Outcome

@@ -10,7 +10,8 @@ import pytest
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.deletion.deleter import Deleter
-from ots_tunnel_operator.kube.client import KindMissing, Kube, KubeError
+from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.errors import KindMissing, KubeError
 from ots_tunnel_operator.kube.kinds import Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics

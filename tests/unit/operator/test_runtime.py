@@ -19,7 +19,7 @@ from ots_tunnel_operator import runtime as runtime_module
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.handlers import run_deletion, run_loop
 from ots_tunnel_operator.instance import Instance
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SECRET, TUNNEL, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import TUNNEL
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.status_write import StatusOutdated, dropped_fields, write_status

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ots_tunnel_operator import names
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import Kind, Manifest
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.deletions import NAME, PATIENT, Clock, Service, deleted_object, events, finish, messages

@@ -9,7 +9,7 @@ import pytest
 
 from ots_tunnel.errors import AuthFailed, ConnectError
 from ots_tunnel_operator import names
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import Kind, Manifest
 from ots_tunnel_operator.times import timestamp
 from tests.support.kube.kube_memory import KubeMemory

@@ -14,7 +14,8 @@ from ots_tunnel.protocol.http.message import HttpResponse
 from ots_tunnel.transport import Transport
 from ots_tunnel_operator.deletion.deleter import Deleter
 from ots_tunnel_operator.instance import Instance
-from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics

@@ -11,7 +11,8 @@ from ots_tunnel_operator import names
 from ots_tunnel_operator.deletion.obstacles import Draining, NotYet
 from ots_tunnel_operator.deletion.policy import Policy
 from ots_tunnel_operator.deletion.remains import Remains
-from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.worker_deployment import deployment

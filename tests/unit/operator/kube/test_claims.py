@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from ots_tunnel_operator.kube.claims import GRACE_SECONDS, TAKEOVER_SECONDS, Claim, Claims
-from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import TUNNEL, Kind, Manifest
 from ots_tunnel_operator.names import ANNOTATION_OPERATOR, ANNOTATION_SERVES
 from tests.support.kube.kube_memory import KubeMemory

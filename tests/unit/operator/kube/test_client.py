@@ -17,8 +17,9 @@ from aiohttp import web
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.kube import client
-from ots_tunnel_operator.kube.client import KindMissing, Kube, KubeError
+from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.cluster import Change, Listing, Selection
+from ots_tunnel_operator.kube.errors import KindMissing, KubeError
 from ots_tunnel_operator.kube.kinds import CONFIG_MAP, LEASE, POD, SECRET, SPARK_APPLICATION, TUNNEL
 from ots_tunnel_operator.kube.pauses import Pauses
 from tests.support.kube.kubeconfig import write_kubeconfig

@@ -13,8 +13,8 @@ import pytest
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.kube import lease as lease_module
-from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import Kind
 from ots_tunnel_operator.kube.lease import Lease
 from ots_tunnel_operator.log_actions import LogAction

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from ots_tunnel_operator.kube import reflector as module
-from ots_tunnel_operator.kube.client import KindMissing, KubeError
 from ots_tunnel_operator.kube.cluster import Change, Listing, Selection
+from ots_tunnel_operator.kube.errors import KindMissing, KubeError
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SPARK_APPLICATION, Manifest
 from ots_tunnel_operator.kube.reflector import Reflector
 from tests.support.kube.cluster_model import ClusterModel

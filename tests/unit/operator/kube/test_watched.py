@@ -11,7 +11,7 @@ import pytest
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.kube import watched as module
-from ots_tunnel_operator.kube.client import KubeError
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, POD, SECRET, TUNNEL, Kind, Manifest
 from ots_tunnel_operator.kube.watched import SPARK_LABEL, Watched
 from ots_tunnel_operator.kube.write_through import WriteThrough

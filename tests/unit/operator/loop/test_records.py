@@ -10,8 +10,8 @@ from typing import Any, cast
 from ots_tunnel.client.table_calls import StreamDescription, TableDescription
 from ots_tunnel.tables import TableSchema
 from ots_tunnel_operator.instance import Instance
-from ots_tunnel_operator.kube.client import KubeError
 from ots_tunnel_operator.kube.cluster import Cluster
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import Kind, Manifest
 from ots_tunnel_operator.loop.reconcile import Reconciler
 from ots_tunnel_operator.loop_cache import LoopCache

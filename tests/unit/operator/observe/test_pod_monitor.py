@@ -8,7 +8,8 @@ import pytest
 
 from ots_tunnel_operator.apply import Applier
 from ots_tunnel_operator.create import ActionFailed
-from ots_tunnel_operator.kube.client import KindMissing, Kube, KubeError
+from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.errors import KindMissing, KubeError
 from ots_tunnel_operator.kube.kinds import POD_MONITOR, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.manifests.pod_monitor import pod_monitor

@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from ots_tunnel_operator.kube.client import Kube, KubeError
+from ots_tunnel_operator.kube.client import Kube
+from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.reasons import Problem, Reason

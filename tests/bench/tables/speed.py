@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.bench.machine import COPIED
 
-BENCH = Path(__file__).resolve().parents[2] / "bench.json"
+BENCH = Path(__file__).resolve().parents[3] / "bench.json"
 _NAME = re.compile(r"(?P<work>.+), beside (?P<peer>Java|Go), (?P<how>best|default|undecoded) \(.*\)")
 _HOW = {"best": "peers at their best", "default": "peers by default", "undecoded": "Go leaves the records undecoded"}
 _WORDS = {True: "yes", False: "**no**"}
