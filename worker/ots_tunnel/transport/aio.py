@@ -39,8 +39,9 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from ots_tunnel.errors import CodecError
+from ots_tunnel.protocol.http.limits import ANSWER_LIMIT
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
-from ots_tunnel.protocol.http.wire import ANSWER_LIMIT, encode_head
+from ots_tunnel.protocol.http.wire import encode_head
 from ots_tunnel.transport import BeforeAnswer
 from ots_tunnel.transport.attempt import Attempt, translate
 from ots_tunnel.transport.connecting import CONNECT_DEADLINE, lookup_threads, open_socket

@@ -20,8 +20,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TypeVar
 
 from ots_tunnel.errors import CodecError
+from ots_tunnel.protocol.http.limits import ANSWER_LIMIT
 from ots_tunnel.protocol.http.message import HttpResponse
-from ots_tunnel.protocol.http.wire import ANSWER_LIMIT, AnswerReader
+from ots_tunnel.protocol.http.wire import AnswerReader
 from ots_tunnel.transport import AT_ONCE, BeforeAnswer
 from ots_tunnel.transport.admission import admitted_or_done, outside
 from ots_tunnel.transport.outlet import Outlet

@@ -13,16 +13,12 @@ from functools import lru_cache
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.protocol.http.body_room import BodyRoom
+from ots_tunnel.protocol.http.chunks import Chunks
+from ots_tunnel.protocol.http.limits import ANSWER_LIMIT, HEAD_LIMIT, check_size
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.signing import content_md5
 from ots_tunnel.protocol.plainbuffer.compiled import native
 
-#: Most bytes of a status line with all headers, and of the line with one chunk's size; own choice.
-HEAD_LIMIT = 64 << 10
-CHUNK_LINE_LIMIT = 1 << 10
-#: Most bytes of the body of an answer; own choice. The service keeps pages at 4 MiB; a page of existing rows may be
-#: larger, because it holds at least one row. More than this is no answer of the service, and would take the memory.
-ANSWER_LIMIT = 64 << 20
 #: Bytes of a body that are still missing from which a transport fills it itself; own choice.
 LARGE_BODY = 32 << 10
 _END = b"\r\n\r\n"
@@ -32,7 +28,6 @@ _OWN_LINES = 6
 _NO_BODY = frozenset((204, 304))
 #: Python refuses to read a number of thousands of digits.
 _LENGTH = re.compile(r"[0-9]{1,18}")
-_HEX = re.compile(rb"[0-9A-Fa-f]{1,8}")
 _STATUS_LINE = re.compile(rb"(HTTP/1\.[01]) ([1-9][0-9][0-9])(?: .*)?", re.DOTALL)
 
 
@@ -91,7 +86,7 @@ class AnswerReader:
         self._pieces: list[bytes] = []
         #: Missing bytes of the body; None where the body ends with the connection.
         self._left: int | None = 0
-        self._chunks: _Chunks | None = None
+        self._chunks: Chunks | None = None
         self._body: BodyRoom | None = None
         self.may_reuse = False
 
@@ -185,7 +180,7 @@ class AnswerReader:
         if coding is not None:
             if coding.lower() != "chunked":
                 raise CodecError(f"transfer-encoding {coding[:40]!r}: chunked is allowed")
-            self._chunks = _Chunks(self._limit)
+            self._chunks = Chunks(self._limit)
         elif length is not None:
             if not _LENGTH.fullmatch(length):
                 raise CodecError(f"content-length {length[:40]!r} is not a number of 1 to 18 digits")
@@ -194,89 +189,6 @@ class AnswerReader:
         else:
             self._left = None
             self.may_reuse = False
-
-
-class _Chunks:
-    """A chunked body; its trailers are ignored.
-
-    Every call takes the bytes apart in this order: the rest of a chunk, the line break behind it, then the line with
-    the size of the next chunk. A line that is not complete is kept for the next call.
-    """
-
-    __slots__ = ("_in_trailers", "_left", "_limit", "_line", "_trailers", "body")
-
-    def __init__(self, limit: int) -> None:
-        self.body = bytearray()
-        self._limit = limit
-        #: Missing bytes of the present chunk with its line break; 0 between chunks.
-        self._left = 0
-        self._line = b""
-        self._in_trailers = False
-        self._trailers = 0
-
-    def feed(self, data: bytes) -> bool:
-        """Whether the body is complete."""
-        at = 0
-        while True:
-            if self._left:
-                at += self._take(data, at)
-                if self._left:
-                    return False
-            end = data.find(b"\n", at)
-            line = self._line + (data[at:] if end < 0 else data[at : end + 1])
-            if len(line) > CHUNK_LINE_LIMIT:
-                raise CodecError(
-                    f"the size of a chunk is missing, or a trailer is longer than {CHUNK_LINE_LIMIT} bytes"
-                )
-            if end < 0:
-                self._line = line
-                return False
-            at, self._line = end + 1, b""
-            if self._read_line(line):
-                if at < len(data):
-                    raise CodecError(f"an answer is followed by {len(data) - at} bytes")
-                return True
-
-    def _take(self, data: bytes, at: int) -> int:
-        """Take bytes of the present chunk and of the line break behind it; returns how many."""
-        count = min(self._left, len(data) - at)
-        of_chunk = min(count, max(0, self._left - 2))
-        self.body += memoryview(data)[at : at + of_chunk]
-        line_break, expected = data[at + of_chunk : at + count], b"\r\n"[max(0, 2 - self._left) :]
-        if not expected.startswith(line_break):
-            raise CodecError("a chunk is longer than its size")
-        self._left -= count
-        return count
-
-    def _read_line(self, line: bytes) -> bool:
-        """Read the line before a chunk, or a trailer; whether it is the last line of the body."""
-        if self._in_trailers:
-            self._trailers += len(line)
-            if self._trailers > HEAD_LIMIT:
-                raise CodecError(f"the trailers of an answer are longer than {HEAD_LIMIT} bytes")
-            return line == b"\r\n"
-        size = _chunk_size(line[:-2] if line.endswith(b"\r\n") else line)
-        check_size(len(self.body) + size, self._limit)
-        self._in_trailers = size == 0
-        self._left = size + 2 if size else 0
-        return False
-
-
-def check_size(size: int, limit: int = ANSWER_LIMIT) -> None:
-    """Check the size of an answer's body, bytes.
-
-    Raises:
-        CodecError: it is above the limit.
-    """
-    if size > limit:
-        raise CodecError(f"an answer of {size} bytes or more; allowed are {limit}")
-
-
-def _chunk_size(line: bytes) -> int:
-    digits = line.partition(b";")[0].strip()
-    if not _HEX.fullmatch(digits) or line.endswith(b"\n"):
-        raise CodecError(f"{line[:40]!r} is not the size of a chunk")
-    return int(digits, 16)
 
 
 def parse_head(head: bytes) -> tuple[bytes, int, dict[str, str]]:
