@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from ots_tunnel.errors import CodecError
+from ots_tunnel.protocol.http.limits import HEAD_LIMIT
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.protocol.http.signing import content_md5
-from ots_tunnel.protocol.http.limits import HEAD_LIMIT
 from ots_tunnel.protocol.http.wire import LARGE_BODY, AnswerReader, encode_head, parse_head
 
 HEAD = b"HTTP/1.1 200 OK\r\nX-Ots-Date: now\r\n"
