@@ -21,6 +21,7 @@ from tests.demo.lake.summary import lake_summary
 from tests.demo.progress import Story
 from tests.demo.run import Result, run
 from tests.demo.scenario import Scenario
+from tests.demo.summary import summary, work_of
 
 #: Changes per second beside Spark on the same two cores, and the longest time of every wait of it in seconds.
 LAKE_CHANGES, LAKE_PATIENCE = 100, 900
@@ -64,23 +65,17 @@ def main() -> int:
 
 
 def _summary(scenario: Scenario, result: Result) -> Table:
-    comparison, changes = result.comparison, sum(result.changes.values())
-    table = Table("what", "how much", title=f"{scenario.table} and {scenario.destination}")
-    table.columns[1].justify = "right"
-    table.add_row("rows loaded", f"{result.rows:,}")
-    table.add_row("changes while copying", f"{changes:,}")
-    for kind, count in sorted(result.changes.items()):
-        table.add_row(f"  {kind}", f"{count:,}")
-    table.add_row("existing rows/s", f"{result.rows / max(result.base_seconds, 0.001):,.0f}")
-    table.add_row("recovery after the kill", f"{result.recovery_seconds:.0f} s")
-    table.add_row("lag gone after the writer stopped", f"{result.catch_up_seconds:.0f} s")
-    table.add_row("hand-overs of channels", f"{result.hand_overs}")
-    table.add_row("rows compared", f"{comparison.rows:,}")
-    table.add_row("cell versions compared", f"{comparison.versions:,}")
-    table.add_row("differences", f"{comparison.differences}")
-    for row in comparison.first:
-        table.add_row(f"  {row}", "")
-    return table
+    comparison = result.comparison
+    lines = (
+        *work_of(result.rows, result.changes, "while copying"),
+        ("existing rows/s", f"{result.rows / max(result.base_seconds, 0.001):,.0f}"),
+        ("recovery after the kill", f"{result.recovery_seconds:.0f} s"),
+        ("lag gone after the writer stopped", f"{result.catch_up_seconds:.0f} s"),
+        ("hand-overs of channels", f"{result.hand_overs}"),
+        ("rows compared", f"{comparison.rows:,}"),
+        ("cell versions compared", f"{comparison.versions:,}"),
+    )
+    return summary(f"{scenario.table} and {scenario.destination}", lines, comparison.differences, comparison.first)
 
 
 def _what_next(scenario: Scenario, story: Story, context: str) -> None:
