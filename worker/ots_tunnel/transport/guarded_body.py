@@ -15,11 +15,11 @@ from typing import Any
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
 
-from ots_tunnel.transport.outlet import SMALL_BODY
+from ots_tunnel.transport.outlet import PART_BYTES, SMALL_BODY
 from ots_tunnel.transport.sending_limit import discard_unsent, is_sent, lift_limit, limit_sending, pauses
 
-#: Bytes of one part of a larger body: over TLS they may all wait below aiohttp.
-PART_BYTES = 65_536
+#: Bytes of one part of a larger body over TLS, which may all wait below aiohttp.
+SECURE_PART_BYTES = 65_536
 
 
 class GuardedBody(Payload):
@@ -75,8 +75,9 @@ class GuardedBody(Payload):
         is_secure = transport.get_extra_info("sslcontext") is not None
         transport.set_write_buffer_limits(high=1 if is_secure else 0, low=0)  # `drain` waits until nothing waits here
         view, last = memoryview(body), len(body) - 1
-        for start in range(0, last, PART_BYTES):
-            await writer.write(view[start : min(start + PART_BYTES, last)])
+        part = SECURE_PART_BYTES if is_secure else PART_BYTES
+        for start in range(0, last, part):
+            await writer.write(view[start : min(start + part, last)])
             await writer.drain()
         await _until_sent(transport)
         self._ask()
