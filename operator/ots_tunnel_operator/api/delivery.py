@@ -69,5 +69,5 @@ class Delivery(ApiModel):
     record is dropped. Skip: it is counted and logged. DeadLetter: it is stored with the error in deadLetter. Skip and
     DeadLetter are for the sinks tablestore, kafka and http, and for files with columns; they can leave rows in part."""
     dead_letter: DeadLetter | None = None
-    """Place for refused records; needed with onPermanentError DeadLetter. A channel waits while the place does not
-    accept them."""
+    """Place for refused records; needed with onPermanentError DeadLetter. While the place does not accept them, no
+    checkpoint of their channel passes them."""

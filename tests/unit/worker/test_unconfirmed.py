@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 
 import pytest
 
 from ots_tunnel.errors import SinkRejected
-from ots_tunnel.model import Token
+from ots_tunnel.model import Action, SequenceInfo, Token
 from ots_tunnel.sinks import Confirmation
 from ots_tunnel.sinks import confirmed as stored_at_once
 from ots_tunnel.worker.pages.read_page import ReadPage
-from ots_tunnel.worker.progress.unconfirmed import UnconfirmedPages
+from ots_tunnel.worker.progress.unconfirmed import JOINED_FROM, UnconfirmedPages
 from tests.support.channel_scene import read_page
 from tests.support.records import page
 
@@ -59,6 +60,59 @@ async def test_pages_are_confirmed_in_order_however_their_confirmations_come(
     assert confirmed == ["t0", "t1", "t2"]
     assert not running.done()
     running.cancel()
+
+
+def totals(pages: list[ReadPage]) -> tuple[int, int, int]:
+    """Pages, rows, and bytes of those with rows."""
+    sizes = sum(page.answer.size_bytes for page in pages if page.rows)
+    return sum(page.pages for page in pages), sum(page.rows for page in pages), sizes
+
+
+@pytest.mark.parametrize("one_moment", ["all are stored", "all are in one file", "a few are under way"])
+async def test_pages_that_are_confirmed_at_one_moment_take_no_memory_of_their_own(one_moment: str) -> None:
+    """A dead letter that cannot be stored holds them up, or a file is filled with them for an hour."""
+    found: list[ReadPage] = []
+    unconfirmed = UnconfirmedPages(found.append)
+    letter, file = confirmation(), confirmation()
+    under_way: deque[Confirmation] = deque()
+    unconfirmed.add(pages(1)[0], letter)
+    expected = [pages(1)[0]]
+    for number in range(2_000):
+        each = read_page(page(number % 3, f"t{number}"))
+        each.number = number + 2
+        expected.append(read_page(page(number % 3, f"t{number}")))
+        if one_moment == "all are stored":
+            unconfirmed.add(each, stored_at_once())
+        elif one_moment == "all are in one file":
+            unconfirmed.add(each, file)
+        else:
+            under_way.append(confirmation())
+            unconfirmed.add(each, under_way[-1])
+            if len(under_way) > 10:
+                under_way.popleft().set_result(None)
+        each.release()
+        assert len(unconfirmed) <= 2 * JOINED_FROM
+    assert found == []
+
+    for left in (letter, file, *under_way):
+        left.set_result(None)
+    await unconfirmed.settle()
+
+    assert len(found) < 2 * JOINED_FROM
+    assert totals(found) == totals(expected)
+    assert (found[-1].following, found[-1].number) == ("t1999", 2_001)
+
+
+async def test_a_joined_page_tells_what_its_last_one_has_found() -> None:
+    position = SequenceInfo(0, 900_000_000, 1)
+    first = read_page(page(2, "t1", may_more=False, service_time=3.0), position)
+    second = read_page(page(0, "t2", may_more=True, service_time=4.0))
+
+    first.join(second)
+
+    assert (first.following, first.answer.service_time, first.reached_log_end) == ("t2", 4.0, False)
+    assert (first.position, first.rows, first.pages, first.actions) == (position, 2, 2, {Action.PUT: 2})
+    assert first.asked_at == second.asked_at
 
 
 async def test_a_refused_page_ends_the_run_and_confirms_nothing_behind_it(

@@ -40,7 +40,7 @@ from typing import ClassVar
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.sinks.batch import NO_TOKEN, Batch, DeadLetter, OnRefused
-from ots_tunnel.sinks.confirmation import Confirmation, all_confirmed, confirmed, until_stored
+from ots_tunnel.sinks.confirmation import Confirmation, all_confirmed, confirmed
 from ots_tunnel.sinks.contact import Contact
 from ots_tunnel.sinks.cost import PageCost
 from ots_tunnel.sinks.tally import Tally
@@ -60,7 +60,6 @@ __all__ = [
     "Sink",
     "all_confirmed",
     "confirmed",
-    "until_stored",
 ]
 
 

@@ -23,6 +23,7 @@ def all_confirmed(confirmations: Sequence[Confirmation]) -> Confirmation:
 
     It ends in the round of the loop after the last of them, in whatever order they end.
     """
+    confirmations = tuple(dict.fromkeys(confirmations))  # pages that are in one file have one
     if len(confirmations) == 1:
         return confirmations[0]
     if all(_is_stored(confirmation) for confirmation in confirmations):

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ots_tunnel.errors import OwnershipLost, SinkRejected
-from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo, Token, TunnelId
+from ots_tunnel.model import ChannelId, ChannelType, SequenceInfo, Token
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
@@ -27,7 +25,7 @@ from ots_tunnel.sinks.middleware.permanent_errors import LetteringSink, Tolerant
 from tests.support.guards import ClosedGuard, OpenGuard
 from tests.support.records import record
 
-CHANNEL, OTHER = ChannelId("c1"), ChannelId("c2")
+CHANNEL = ChannelId("c1")
 KIND = ChannelType.STREAM
 
 
@@ -150,79 +148,6 @@ async def test_a_dead_letter_place_that_fails_for_good_ends_the_write(tmp_path: 
     sink = LetteringSink(AtOnce(Picky()), letters_in(tmp_path))
     with pytest.raises(SinkRejected, match="t"):
         await sink.begin(CHANNEL, KIND, Token("t"))
-
-
-class Place(FolderStore):
-    """Accepts files of dead letters while it is open, or refuses them with `error`."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.is_open = asyncio.Event()
-        self.error: Exception | None = None
-
-    async def publish(self, path: Path, folder: str, name: str, before_send: Callable[[], None]) -> None:
-        await self.is_open.wait()
-        if self.error is not None:
-            raise self.error
-        await super().publish(path, folder, name, before_send)
-
-
-def held_up(place: Place, picky: Picky) -> LetteringSink:
-    files = FileSettings(place, JsonLines(letter_lines), 1, 60, Backoff(0.01, 2, 0.05, 0))
-    return LetteringSink(AtOnce(picky), DeadLetters(TunnelId("t"), files))
-
-
-async def rounds() -> None:
-    """Let every task run that can."""
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
-async def test_a_channel_waits_while_its_letters_are_not_stored(tmp_path: Path) -> None:
-    """A page that is written meanwhile is confirmed behind them: such pages would be in no budget."""
-    place, picky = Place(tmp_path), Picky()
-    sink = held_up(place, picky)
-    for channel_id in (CHANNEL, OTHER):
-        await sink.begin(channel_id, KIND, Token("t"))
-    first = await sink.take(batch(1, 2), OpenGuard())
-
-    second = asyncio.create_task(sink.take(batch(4), OpenGuard()))
-    left_out = asyncio.create_task(sink.pass_over(batch(6), OpenGuard()))
-    other = await sink.take(replace(batch(8), channel_id=OTHER), OpenGuard())
-    await rounds()
-    assert (picky.stored, second.done(), left_out.done(), other.done()) == ([2, 8], False, False, True)
-
-    place.is_open.set()
-    await asyncio.wait_for(asyncio.gather(first, second, left_out), 60)
-    assert picky.stored == [2, 8, 4]
-    assert stored_letters(tmp_path) == [(1, "Odd")]
-
-
-async def test_a_channel_whose_letters_are_refused_takes_nothing_more(tmp_path: Path) -> None:
-    place, picky = Place(tmp_path), Picky()
-    sink = held_up(place, picky)
-    await sink.begin(CHANNEL, KIND, Token("t"))
-    first = await sink.take(batch(1, 2), OpenGuard())
-    second = asyncio.create_task(sink.take(batch(4), OpenGuard()))
-    place.error = SinkRejected("AccessDenied", "no")
-    place.is_open.set()
-
-    for taken in (first, second):
-        with pytest.raises(SinkRejected, match="AccessDenied"):
-            await asyncio.wait_for(taken, 60)
-    assert picky.stored == [2]
-
-
-async def test_a_channel_that_begins_again_does_not_wait_for_the_letters_of_its_former_owner(tmp_path: Path) -> None:
-    place, picky = Place(tmp_path), Picky()
-    sink = held_up(place, picky)
-    await sink.begin(CHANNEL, KIND, Token("t"))
-    _ = await sink.take(batch(1, 2), OpenGuard())
-    await sink.end(CHANNEL, abandoned=True)
-
-    await sink.begin(CHANNEL, KIND, Token("t"))
-    await asyncio.wait_for(sink.take(batch(4), OpenGuard()), 60)
-    assert picky.stored == [2, 4]
 
 
 async def test_letters_are_not_stored_behind_the_fence(tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ class PendingFile(Generic[Item]):
     busy: bool = False
     #: What has to be stored before the file appears: refused records of its pages.
     after: list[Confirmation] = field(default_factory=list)
-    #: Confirmations of its batches, in their order.
-    confirmations: list[Confirmation] = field(default_factory=list)
+    #: Of all its batches: ends when it has appeared.
+    confirmation: Confirmation = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     #: The last call of the writer.
     _writing: asyncio.Task[None] | None = None
 
@@ -67,9 +67,7 @@ class PendingFile(Generic[Item]):
         self.busy = False
         self.rows += len(items)
         self.size += total_size(items)
-        confirmation: Confirmation = asyncio.get_running_loop().create_future()
-        self.confirmations.append(confirmation)
-        return confirmation
+        return self.confirmation
 
     async def complete(self) -> None:
         """Write the rows that are held; no records can be added afterwards.

@@ -21,13 +21,13 @@ The order for one file:
                     is confirmed with both, and a checkpoint must not lie in the middle of the file
     remove stale    guard, delete; once for each file of another name
     publish         guard, then the file appears; tried again without a limit while the store fails
-    confirm         the confirmations of its batches end, and the pipeline writes a checkpoint
+    confirm         the confirmation of its batches ends, and the pipeline writes a checkpoint
 
 Example: file 1 holds pages A and B, file 2 page C. File 1 appears, A and B are confirmed, and file 2 waits. The
 checkpoint behind B is stored, file 2 appears, and the worker is killed. The next worker resumes behind B. C is read
 again, its first record has the position of file 2, and the new file replaces file 2 even where it holds more pages.
 
-After a failure nothing is published any more: the first confirmation raises it, the others are cancelled.
+After a failure nothing is published any more: the confirmation of that file raises it, those of others are cancelled.
 """
 
 from __future__ import annotations
@@ -125,18 +125,16 @@ class Publisher(Generic[Item]):
         finally:
             self._task = None
         if self.failure is not None:
-            # The pipeline awaits confirmations in their order and stops at the first failure: one holds it.
-            if earlier is None and not file.confirmations[0].done():
-                file.confirmations[0].set_exception(self.failure)
-            for confirmation in file.confirmations:
-                confirmation.cancel()
+            # The pipeline awaits confirmations in their order and stops at the first failure: one file has it.
+            if earlier is None and not file.confirmation.done():
+                file.confirmation.set_exception(self.failure)
+            file.confirmation.cancel()
             return
         self._published_page = file.last_page
         if self._durable_page < file.last_page:
             self._durable.clear()
-        for confirmation in file.confirmations:
-            if not confirmation.done():
-                confirmation.set_result(None)
+        if not file.confirmation.done():
+            file.confirmation.set_result(None)
         self._on_free()
 
     async def _write_out_or_drop(self, file: PendingFile[Item]) -> None:

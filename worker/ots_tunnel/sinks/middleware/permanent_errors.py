@@ -1,9 +1,9 @@
 """Refused records are tolerated: they are skipped or become dead letters, are counted and logged.
 
 The change of a refused record is missing at the destination, so a row may be there in part (docs/architecture.md rule
-17). Dead letters that cannot be stored block their channel: no record is dropped without a trace, and no page is
-written whose confirmation would wait for them. They are stored in files and confirmed later, so a sink with dead
-letters is a deferred one, whatever it was before.
+17). While dead letters cannot be stored, no checkpoint passes them, and the next page with some waits: no record is
+dropped without a trace. They are stored in files and confirmed later, so a sink with dead letters is a deferred one,
+whatever it was before.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelType, Token
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Confirmation, Contact, DeadLetter, Deferred, all_confirmed, confirmed, until_stored
+from ots_tunnel.sinks import Batch, Confirmation, Contact, DeadLetter, Deferred, all_confirmed, confirmed
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.middleware.base import Middleware, Wrapping
 from ots_tunnel.sinks.tally import MOST_KEYS, Tally
@@ -107,8 +107,8 @@ class LetteringSink(Wrapping[Deferred], Deferred):
         self._letters = letters
         #: Channels that have not written a batch since `begin`.
         self._begun: set[ChannelId] = set()
-        #: Of each channel the letters that were written last.
-        self._written: dict[ChannelId, Confirmation] = {}
+        #: Of each channel the last confirmation of a page without letters, behind the one of the sink that it is for.
+        self._plain: dict[ChannelId, tuple[Confirmation, Confirmation]] = {}
         self._tally = Tally()
         self._keys = RefusedKeys()
 
@@ -124,12 +124,11 @@ class LetteringSink(Wrapping[Deferred], Deferred):
         """See `Channels.begin`."""
         await self._letters.begin(channel_id, channel_type, start)
         self._begun.add(channel_id)
-        self._written.pop(channel_id, None)
+        self._plain.pop(channel_id, None)
         await super().begin(channel_id, channel_type, start)
 
     async def take(self, batch: Batch, guard: Guard) -> Confirmation:
         """See `Deferred.take`; refused records count as stored once they are dead letters."""
-        await self._until_lettered(batch.channel_id)
         await self._resume(batch, guard)
         refused = Refused()
         lettered: Confirmation = asyncio.get_running_loop().create_future()
@@ -142,18 +141,24 @@ class LetteringSink(Wrapping[Deferred], Deferred):
             raise
         written.add_done_callback(partial(_pass_on, lettered))
         # also without letters: the pages of a file are confirmed in one round, or a checkpoint could come between them
-        return all_confirmed([stored, written])
+        return all_confirmed([stored, written]) if letters else self._without_letters(batch.channel_id, stored, written)
+
+    def _without_letters(self, channel_id: ChannelId, stored: Confirmation, written: Confirmation) -> Confirmation:
+        """The confirmation of a page: one for all pages that the sink confirms at once, which take no memory then."""
+        before = self._plain.get(channel_id)
+        if before is None or before[0] is not stored:
+            before = self._plain[channel_id] = (stored, all_confirmed([stored, written]))
+        return before[1]
 
     async def _write(self, batch: Batch, letters: Sequence[DeadLetter], guard: Guard) -> Confirmation:
         _warn("refused records become dead letters", batch, letters)
-        written = self._written[batch.channel_id] = await self._letters.write(batch, letters, guard)
+        written = await self._letters.write(batch, letters, guard)
         self._tally.records_dead_lettered += len(letters)
         self._tally.keys_refused = self._keys.add(letters)
         return written
 
     async def pass_over(self, batch: Batch, guard: Guard) -> None:
         """See `Deferred.pass_over`."""
-        await self._until_lettered(batch.channel_id)
         await self._resume(batch, guard)
         await self._sink.pass_over(batch, guard)
 
@@ -164,7 +169,7 @@ class LetteringSink(Wrapping[Deferred], Deferred):
 
     async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
         """See `Channels.end`."""
-        self._written.pop(channel_id, None)
+        self._plain.pop(channel_id, None)
         ended = False
         try:
             await super().end(channel_id, abandoned=abandoned)
@@ -182,15 +187,6 @@ class LetteringSink(Wrapping[Deferred], Deferred):
         known, lettering = super().contact() or Contact(), self._letters.contact().failing
         failing = [write for write in (known.failing, lettering) if write is not None]
         return replace(known, failing=min(failing, key=lambda write: write.since, default=None))
-
-    async def _until_lettered(self, channel_id: ChannelId) -> None:
-        """Wait for the letters of the batches before: pages that are confirmed behind them are in no budget.
-
-        Raises:
-            SinkRejected, OwnershipLost: they cannot be stored. SinkError: they were given up.
-        """
-        if (written := self._written.get(channel_id)) is not None:
-            await until_stored((written,), "the dead letters of the batches before are not stored")
 
     async def _resume(self, batch: Batch, guard: Guard) -> None:
         """Remove what this replay replaces, before the first batch of a channel."""

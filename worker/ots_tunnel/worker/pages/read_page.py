@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ots_tunnel.client.page import Page
 from ots_tunnel.fence import boottime
@@ -38,21 +39,34 @@ class ReadPage:
     actions: Mapping[int, int] = field(init=False, repr=False)
     #: How many pages of the channel were handed over with this one; 0 before it was.
     number: int = 0
+    #: How many pages this one stands for, see `join`.
+    pages: int = 1
+    #: Whether it ends where the log ended when it was read.
+    reached_log_end: bool = field(init=False, repr=False)
     #: Set by `release`.
     released: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
 
     def __post_init__(self) -> None:
         self.actions = count_actions(self.answer.records)
+        self.reached_log_end = reached_log_end(self.answer.may_more, self.rows)
 
     @property
     def rows(self) -> int:
         """Number of its records, also after `release`."""
         return sum(self.actions.values())
 
-    @property
-    def reached_log_end(self) -> bool:
-        """Whether the page ends where the log ended when it was read, also after `release`."""
-        return reached_log_end(self.answer.may_more, self.rows)
+    def join(self, following: ReadPage) -> None:
+        """Stand for the page that follows as well, which is confirmed at the same moment; both are released.
+
+        Rows and their bytes are those of both, everything else is that of the later one.
+        """
+        size_bytes = sum(page.answer.size_bytes for page in (self, following) if page.rows)
+        self.actions = Counter(self.actions) + Counter(following.actions)
+        self.answer = replace(following.answer, size_bytes=size_bytes)
+        self.following, self.is_last, self.asked_at = following.following, following.is_last, following.asked_at
+        self.position = following.position or self.position
+        self.number, self.pages = following.number, self.pages + following.pages
+        self.reached_log_end = following.reached_log_end
 
     def release(self) -> None:
         """Drop the records and give their room back: they are stored, or the sink keeps them outside the budget."""

@@ -61,8 +61,8 @@ class ChannelProgress:
             self.last_look = None
 
     def page_confirmed(self, page: ReadPage) -> None:
-        """The sink has confirmed a page."""
-        self.unconfirmed_pages -= 1
+        """The sink has confirmed a page, or several that were joined to one."""
+        self.unconfirmed_pages -= page.pages
         self.error = None
         self.rows += page.rows
         self.size_bytes += page.answer.size_bytes if page.rows else 0

@@ -1,4 +1,9 @@
-"""Pages that a sink has taken and not confirmed yet; they are confirmed in the order in which they were read."""
+"""Pages that a sink has taken and not confirmed yet; they are confirmed in the order in which they were read.
+
+A page takes about 2 KB here, and there may be any number: a dead letter that cannot be stored holds all behind it, and
+a file may be filled for an hour. So neighbours are joined to one page where they are confirmed at one moment: they have
+one confirmation, or those of both have ended and they wait for a page before them.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,8 @@ from ots_tunnel.worker.pages.read_page import ReadPage
 #: Seconds that confirmations may take to pass through the middleware once the sink has ended the channel; it needs no
 #: more than a few rounds of the loop.
 SETTLE_SECONDS = 1.0
+#: Pages from which on neighbours are joined, again whenever they have doubled: a pass over all costs little then.
+JOINED_FROM = 32
 
 
 class UnconfirmedPages:
@@ -25,6 +32,7 @@ class UnconfirmedPages:
         self._on_confirmed = on_confirmed
         self._waiting: deque[tuple[ReadPage, Confirmation]] = deque()
         self._added = asyncio.Event()
+        self._join_at = JOINED_FROM
 
     def __repr__(self) -> str:
         return f"UnconfirmedPages({len(self._waiting)})"
@@ -42,6 +50,8 @@ class UnconfirmedPages:
         self._confirm_stored()
         if self._waiting:
             self._added.set()
+        if len(self._waiting) >= self._join_at:
+            self._join()
 
     async def run(self) -> None:
         """Watch the confirmations; runs until it is cancelled.
@@ -77,6 +87,16 @@ class UnconfirmedPages:
         for _, confirmation in waiting:
             confirmation.cancel()
 
+    def _join(self) -> None:
+        """Join neighbours that are confirmed at one moment."""
+        joined: deque[tuple[ReadPage, Confirmation]] = deque()
+        for page, confirmation in self._waiting:
+            if joined and _end_together(joined[-1][1], confirmation):
+                joined[-1][0].join(page)
+            else:
+                joined.append((page, confirmation))
+        self._waiting, self._join_at = joined, max(JOINED_FROM, 2 * len(joined))
+
     def _confirm_stored(self) -> None:
         self._pop_stored()
         if self._waiting:
@@ -89,6 +109,10 @@ class UnconfirmedPages:
     def _pop_stored(self) -> None:
         while self._waiting and _is_stored(self._waiting[0][1]):
             self._on_confirmed(self._waiting.popleft()[0])
+
+
+def _end_together(first: Confirmation, second: Confirmation) -> bool:
+    return first is second or (_is_stored(first) and _is_stored(second))
 
 
 def _is_stored(confirmation: Confirmation) -> bool:
