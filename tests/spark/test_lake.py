@@ -309,6 +309,29 @@ def _document(source: Source, folder: Path, mode: str) -> Path:
     return path
 
 
+@pytest.mark.parametrize("mode", ["Mirror", pytest.param("ChangeLog", marks=pytest.mark.long)])
+def test_a_folder_that_is_one_batch_older_than_its_table_is_refused(source: Source, runs: Runs, mode: str) -> None:
+    """Its next batch would have the number of one that the table has, and Delta would leave its changes out."""
+    changes = Changes(29, 40, int(time.time() * 1000))
+    source.create_tunnel(TunnelType.Stream)
+    kind = {"Mirror": "mirror", "ChangeLog": "log"}[mode]
+    options = source.options if mode == "Mirror" else {**source.options, "columns": "price DOUBLE"}
+    columns = ("--columns", "price DOUBLE") if mode == "Mirror" else ()
+    source.write(changes.make(10))
+    assert runs.program(kind, options, *columns) == 0, runs.output()
+    old = shutil.copytree(runs.folder / "checkpoint", runs.folder / "old")
+    source.write(changes.make(10))
+    assert runs.program(kind, options, *columns) == 0, runs.output()
+
+    shutil.rmtree(runs.folder / "checkpoint")
+    old.rename(runs.folder / "checkpoint")
+    source.write(changes.make(10))
+
+    document = _document(source, runs.folder, mode)
+    assert runs.run("-m", "ots_tunnel.spark.query.driver", "--config", str(document)) == 2, runs.output()
+    assert "the folder is older than the table" in runs.output()
+
+
 def test_a_change_log_has_each_change_once_after_a_kill_behind_a_commit(source: Source, runs: Runs) -> None:
     made: list[tuple[PrimaryKey, Action, tuple[Column, ...]]] = []
     changes = Changes(5, 40, int(time.time() * 1000))

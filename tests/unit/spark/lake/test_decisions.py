@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.errors import PySparkAttributeError
 
-from ots_tunnel.errors import ConfigError
+from ots_tunnel.errors import ConfigError, QueryRefused
 from ots_tunnel.spark.lake import ChangeLog, Mirror
 from ots_tunnel.spark.lake.growth import TYPES, check_growth, new_columns
 from ots_tunnel.spark.lake.merging import merge_statement
 from ots_tunnel.spark.lake.names import check_names, lacking
-from ots_tunnel.spark.lake.replays import check_batch
+from ots_tunnel.spark.lake.replays import check_batch, check_logged
 from ots_tunnel.spark.lake.tables import add_columns, check_path, check_session, place_of, quoted, text
 from ots_tunnel.spark.lake.upkeep import Upkeep
 
@@ -102,6 +102,17 @@ def test_a_new_batch_and_the_last_one_again_are_written(last: int | None, batch:
 def test_a_folder_that_is_older_than_the_table_is_refused() -> None:
     with pytest.raises(ConfigError, match="found batch 7, but table '/lake' has batch 8 of the same query"):
         check_batch(8, 7, "/lake")
+
+
+@pytest.mark.parametrize(("last", "logged"), [(None, -1), (None, 3), (7, 7), (6, 7), (2, 7)])
+def test_a_folder_that_has_logged_what_the_table_has_may_start(last: int | None, logged: int) -> None:
+    check_logged(last, logged, "/lake")
+
+
+@pytest.mark.parametrize(("logged", "found"), [(7, "batches up to 7"), (-1, "no batch")])
+def test_a_folder_that_has_logged_less_than_the_table_has_is_refused(logged: int, found: str) -> None:
+    with pytest.raises(QueryRefused, match=f"found {found}, but table '/lake' has batch 8 of the same query"):
+        check_logged(8, logged, "/lake")
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from typing import Any, Final
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.query.spelling import OTHERS, VERSIONS
 from ots_tunnel.spark.lake.attributes import refuse, seen
+from ots_tunnel.spark.lake.checkpoints import check_age
 from ots_tunnel.spark.lake.growth import ADD, REFUSE, check_growth, new_columns
 from ots_tunnel.spark.lake.merging import merge
 from ots_tunnel.spark.lake.mirror_rows import changed_rows, existing_rows, gone, in_columns
@@ -127,10 +128,11 @@ class Mirror:
             trigger: arguments of `DataStreamWriter.trigger`, such as `processingTime="5 seconds"`.
 
         Raises:
-            ConfigError: `prepare` was not called.
+            ConfigError: `prepare` was not called. QueryRefused: the folder is older than the table.
         """
         if not self._key:
             raise ConfigError("start: found no table, allowed after prepare()")
+        check_age(self._spark, self._path, checkpoint)
         changes = self._spark.readStream.format("ots").options(**self._given).load()
         writer = changes.writeStream.foreachBatch(self.apply).option("checkpointLocation", checkpoint)
         return writer.trigger(**(trigger or {"processingTime": "5 seconds"})).start()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ots_tunnel.query.document import QueryConfig
 from ots_tunnel.query.files import files_folder
 from ots_tunnel.spark.lake import ChangeLog, Mirror, Upkeep
+from ots_tunnel.spark.lake.checkpoints import check_age
 from ots_tunnel.spark.lake.growth import ADD, MAP, REFUSE
 from ots_tunnel.spark.lake.tables import check_session
 
@@ -46,6 +47,7 @@ def start_delta(config: QueryConfig, spark: SparkSession, source: Mapping[str, s
         mirror = Mirror(spark, own, path, columns=source.get("columns", ""), growth=growth, upkeep=Upkeep())
         mirror.prepare()
         return mirror.start(checkpoint, processingTime=trigger)
+    check_age(spark, path, checkpoint)
     changes = spark.readStream.format("ots").options(**source).load()
     writer = changes.writeStream.foreachBatch(ChangeLog(path, growth, Upkeep()))
     return writer.option("checkpointLocation", checkpoint).trigger(processingTime=trigger).start()

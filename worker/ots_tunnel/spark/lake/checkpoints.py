@@ -1,0 +1,52 @@
+"""What a checkpoint folder of Spark knows, wherever it is: the id of its query, and the last batch in its log."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from ots_tunnel.spark.lake.replays import check_logged
+from ots_tunnel.spark.lake.tables import classic_context, exists
+from ots_tunnel.spark.lake.transactions import last_version
+
+
+class Logged(NamedTuple):
+    """A folder in which a query has begun; `last` is -1 where it has logged no batch."""
+
+    query_id: str
+    last: int
+
+
+def check_age(spark: Any, path: str, checkpoint: str) -> None:
+    """Refuse a folder that has logged less than the table has; to be called before its query starts.
+
+    Later the difference is gone: Spark logs the next batch, and gives it the number of one that the table has.
+
+    Args:
+        path: of the Delta table.
+        checkpoint: folder of the query.
+
+    Raises:
+        QueryRefused: the folder is an old copy.
+    """
+    found = logged(spark, checkpoint)
+    if found is not None and exists(spark, path):
+        check_logged(last_version(spark, path, found.query_id), found.last, path)
+
+
+def logged(spark: Any, checkpoint: str) -> Logged | None:
+    """What a folder knows; None where no query has begun in it."""
+    jvm = classic_context(spark)._jvm
+    hadoop = jvm.org.apache.hadoop.fs
+    folder = hadoop.Path(checkpoint)
+    files = folder.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    metadata, offsets = hadoop.Path(folder, "metadata"), hadoop.Path(folder, "offsets")
+    if not files.exists(metadata):
+        return None
+    stream = files.open(metadata)
+    try:
+        text = jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+    finally:
+        stream.close()
+    names = [each.getPath().getName() for each in files.listStatus(offsets)] if files.exists(offsets) else []
+    return Logged(str(json.loads(text)["id"]), max((int(name) for name in names if name.isdigit()), default=-1))
