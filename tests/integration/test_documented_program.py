@@ -21,7 +21,7 @@ from tests.support.programs.processes import bare_environment, module
 from tests.support.verify_scene import INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, key, row
 
 #: Seconds until the first records, at most: two heartbeats, and the start of Python on a busy machine.
-FIRST_RECORDS = 20.0
+FIRST_RECORDS = 45.0
 
 
 @pytest.fixture
@@ -86,11 +86,11 @@ def test_the_factory_of_the_python_sink_is_found_and_called(emulator: Emulator, 
     path.write_text(yaml.safe_dump({"source": source, "client": fast, "http": {"port": 0}, **sink}))
 
     check = module("ots_tunnel", "config", "check", str(path))
-    lost = subprocess.run(check, capture_output=True, text=True, env=bare_environment(), timeout=30)
+    lost = subprocess.run(check, capture_output=True, text=True, env=bare_environment(), timeout=60)
     found = bare_environment(tmp_path / "code")
-    checked = subprocess.run(check, capture_output=True, text=True, env=found, timeout=30)
+    checked = subprocess.run(check, capture_output=True, text=True, env=found, timeout=60)
     run = module("ots_tunnel", "run", "--config", str(path), "--exit-when-complete")
-    ran = subprocess.run(run, capture_output=True, text=True, env=found, timeout=40)
+    ran = subprocess.run(run, capture_output=True, text=True, env=found, timeout=90)
 
     assert lost.returncode == 2
     assert "No module named 'shop'; modules are looked for in the folders of PYTHONPATH" in lost.stderr

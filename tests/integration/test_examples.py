@@ -41,7 +41,7 @@ class Program:
         command = [sys.executable, str(path), *first, *arguments]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.lines: list[str] = []
-        self._limit = threading.Timer(50, self.process.kill)
+        self._limit = threading.Timer(120, self.process.kill)
         self._limit.start()
 
     def wait_for(self, *texts: str) -> None:

@@ -211,7 +211,7 @@ def test_other_objects_keep_working(scene: OperatorScene, silent: str) -> None:
         scene.create(f"all-{name}", **_changes(scene, f"all-{name}", bad, silent))
     scene.kube.patch("TablestoreTunnel", scene.namespace, "good", {"spec": {"replicas": 2}})
 
-    scene.until(lambda: scene.status("good").get("replicas") == 2, "the healthy object is scaled", seconds=20)
+    scene.until(lambda: scene.status("good").get("replicas") == 2, "the healthy object is scaled", seconds=60)
     scene.until(lambda: all(scene.condition("Ready", f"all-{name}") for name in CASES), "every bad one says why")
 
     assert len(scene.service.call("state")["instances"][0]["tunnels"]) == tunnels

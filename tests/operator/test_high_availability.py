@@ -18,8 +18,8 @@ from tests.support.kube.api_server import ApiServer
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(400)]
 
-#: Seconds within which the work has moved.
-BOUND = LEASE_SECONDS + 10.0
+#: Seconds within which the work has moved: the life of the Lease, 10 s on an idle machine, and more on a busy one.
+BOUND = LEASE_SECONDS + 40.0
 
 
 @pytest.mark.lasts(30)

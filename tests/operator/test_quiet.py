@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.api, pytest.mark.timeout(300)]
 MOVING, IDLE = 20.0, 40.0
 #: Seconds between two looks of the operator.
 POLL = 3.0
-#: Seconds after the last change of a table within which the operator writes its final figures at that pace.
+#: Seconds without a write after which the operator has written its final figures at that pace.
 REST = 15.0
 
 
@@ -82,16 +82,16 @@ def test_writes_while_rows_move_and_while_nothing_does(api_server: ApiServer, tm
         scene.until(lambda: _is_available(scene), "the Deployment is available")
         with writer(scene):
             scene.until(lambda: bool(scene.status()["throughput"].get("rowsPerSecond")), "rows move")
-            log = AuditLog(audited, (namespace,))
+            log, began = AuditLog(audited, (namespace,)), time.monotonic()
             time.sleep(MOVING)
-            busy = log.writes()
+            busy, moving = log.writes(), time.monotonic() - began
         scene.until(lambda: _is_at_rest(scene), "caught up, no rows move", seconds=120)
-        time.sleep(REST)
+        scene.until_quiet(REST)  # its final figures are written, however late on a busy machine
         log = AuditLog(audited, (namespace,))
         time.sleep(IDLE)
         still = log.writes()
 
     assert others(busy) == [], summary(busy)
-    assert 1 <= sum(write.is_status for write in busy) <= patches_allowed(MOVING), summary(busy)
+    assert 1 <= sum(write.is_status for write in busy) <= patches_allowed(moving), summary(busy)
     assert [write for write in still if not write.is_lease] == [], summary(still)
     assert sum(write.is_lease for write in still) > IDLE / 10

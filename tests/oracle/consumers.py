@@ -103,13 +103,13 @@ class Consumer:
         """The lines of its standard error."""
         return "".join(self._errors)
 
-    async def wait(self, seconds: float = 30) -> int:
+    async def wait(self, seconds: float = 90) -> int:
         """Exit status, once everything it wrote has been read."""
         async with asyncio.timeout(seconds):
             await asyncio.gather(*self._tasks)
             return await self.process.wait()
 
-    async def leave(self, seconds: float = 30) -> None:
+    async def leave(self, seconds: float = 90) -> None:
         """End in order."""
         self.process.send_signal(signal.SIGTERM)
         assert await self.wait(seconds) == 0, self.errors

@@ -44,7 +44,7 @@ async def writing(scene: EmulatorScene) -> AsyncIterator[None]:
         stop.set()
 
 
-async def delivered(consumers: Consumers, scene: EmulatorScene, seconds: float = 30) -> None:
+async def delivered(consumers: Consumers, scene: EmulatorScene, seconds: float = 90) -> None:
     """Wait until every write has been delivered."""
     expected = set(scene.everything())
     await until(lambda: expected <= set(consumers.delivered.records()), seconds, "everything delivered")
@@ -54,7 +54,7 @@ async def everything_stored(scene: EmulatorScene) -> None:
     """Wait until the checkpoints of all channels include every write so far."""
     now_ns = time.time_ns()
     tunnel = scene.emulator.tunnel("demo", scene.tunnel_id)
-    await until(lambda: tunnel.consume_point_ns() > now_ns, 30, "checkpoints stored")
+    await until(lambda: tunnel.consume_point_ns() > now_ns, 90, "checkpoints stored")
 
 
 async def stored_checkpoint(scene: EmulatorScene, channel_id: ChannelId) -> Checkpoint:

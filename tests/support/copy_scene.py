@@ -88,8 +88,8 @@ class TablePair:
         self.tunnel_id = await self.tunnels.create_tunnel(SOURCE, "t", kind)
         self.client_id = await self.tunnels.connect(self.tunnel_id, 60, "test")
 
-    def sink(self, *, lanes: int = 4, delivery: DeliveryConfig = DELIVERY) -> TablestoreSink:
-        return TablestoreSink(self.flaky, COPY, delivery=delivery, lanes=lanes, deadline=0.2)
+    def sink(self, *, lanes: int = 4, delivery: DeliveryConfig = DELIVERY, deadline: float = 30) -> TablestoreSink:
+        return TablestoreSink(self.flaky, COPY, delivery=delivery, lanes=lanes, deadline=deadline)
 
     async def apply(self, changes: Iterable[DemoChange | RowWrite]) -> None:
         """Write changes to the source in order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import asyncio
 from dataclasses import dataclass, field
 
 from ots_tunnel.protocol import tunnel_pb2 as pb
@@ -28,16 +28,19 @@ class Interceptor:
 
     async def handle(self, request: HttpRequest) -> HttpResponse:
         name = request.path.rpartition("/")[2]
-        self.calls.append((time.monotonic(), name))
+        # that of virtual time in a loop of virtual time
+        clock = asyncio.get_running_loop().time
+        self.calls.append((clock(), name))
         if name == "heartbeat":
             report = pb.HeartbeatRequest.FromString(request.body)
-            self.closed_at += [time.monotonic() for channel in report.channels if channel.status == pb.CLOSE]
+            closed = sum(channel.status == pb.CLOSE for channel in report.channels)
+            self.closed_at += [clock()] * closed
         answer = await self.scene.emulator.handle(request)
         if self.spoiled.get(name, 0) > 0:
             self.spoiled[name] -= 1
             return HttpResponse(200, answer.headers, b"<html>maintenance</html>")
         if name == "heartbeat" and self.hidden > 0:
             self.hidden -= 1
-            self.hidden_at = time.monotonic()
+            self.hidden_at = clock()
             return HttpResponse(200, answer.headers, b"")
         return answer

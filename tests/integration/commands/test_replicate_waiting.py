@@ -27,7 +27,7 @@ async def leave_a_dead_client(scene: VerifyScene) -> str:
     client = TunnelClient(scene.emulator.endpoint, INSTANCE, KEYS)
     try:
         tunnel = await client.create_tunnel(SOURCE, "copy", TunnelType.BaseAndStream)
-        dead = await client.connect(tunnel, 5, "replicate-dead")
+        dead = await client.connect(tunnel, 12, "replicate-dead")
 
         async def holds_a_channel() -> bool:
             return bool(await client.heartbeat(tunnel, dead, ()))
@@ -38,13 +38,13 @@ async def leave_a_dead_client(scene: VerifyScene) -> str:
     return dead
 
 
-@pytest.mark.lasts(12)
+@pytest.mark.lasts(19)
 async def test_the_channels_of_a_dead_run_are_waited_for_aloud(scene: VerifyScene) -> None:
     await asyncio.to_thread(create_source, scene, 20)
     dead = await leave_a_dead_client(scene)
 
     said: list[str] = []
-    copied = await asyncio.wait_for(job(scene, in_seconds(1), said).run(), 40)
+    copied = await asyncio.wait_for(job(scene, in_seconds(1), said).run(), 60)
 
     assert copied.complete
     assert (await compared(scene)).equal

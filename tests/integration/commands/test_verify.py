@@ -153,7 +153,7 @@ def test_a_killed_run_resumes_and_counts_the_same(tables: VerifyScene) -> None:
     process = tables.start("--sample", "100", "--seed", "1", "--parallel", "1")
     wait_while_running(process, lambda: slices_done(tables) >= 2)
     process.kill()
-    process.communicate(timeout=10)
+    process.communicate(timeout=60)
     done = slices_done(tables)
     assert 2 <= done < whole["slices"]["total"]
     tables.emulator.call("clear_faults")
@@ -175,7 +175,7 @@ def test_an_interrupted_run_stores_its_state_and_prints_how_to_resume(tables: Ve
     process = tables.start("--sample", "100", "--parallel", "1")
     wait_while_running(process, lambda: slices_done(tables) >= 1)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=60)
 
     assert process.returncode == 130, err
     assert out == ""
@@ -244,7 +244,7 @@ def test_slices_of_a_table_that_was_replaced_do_not_count(tables: VerifyScene, t
     process = tables.start("--sample", "100", "--parallel", "1")
     wait_while_running(process, lambda: slices_done(tables) >= 1)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=10)
+    process.communicate(timeout=60)
     tables.emulator.call("clear_faults")
     admin = TableAdmin(tables.emulator.endpoint, INSTANCE, KEYS)
     admin.delete(table)
@@ -328,11 +328,11 @@ def test_rows_that_become_equal_are_not_reported(tables: VerifyScene) -> None:
     tables.put(SOURCE, [row(number) for number in range(100, 140)])
     tables.put(SOURCE, [row(200)])
     before = tables.emulator.calls
-    process = tables.start("--recheck", "2", "-o", "json")
+    process = tables.start("--recheck", "8", "-o", "json")
     # Two descriptions, four times split points, 15 pages of one table and 9 of the other: the first look is over.
     wait_while_running(process, lambda: tables.emulator.calls >= before + 30)
     tables.put(COPY, [row(number) for number in range(100, 140)])
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
 
     assert process.returncode == 1, err
     report = json.loads(out)

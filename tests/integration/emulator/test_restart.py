@@ -123,7 +123,7 @@ class Work:
         def is_enough() -> bool:
             return self.writes >= enough[0] and self.client.count >= enough[1]
 
-        await until(is_enough, 30, "writes and checkpoints continue")
+        await until(is_enough, 90, "writes and checkpoints continue")
 
     @property
     def writes(self) -> int:
@@ -149,9 +149,9 @@ class Work:
             yield
             for writer in self.every_writer:
                 writer.stopping = True
-            await until(self._is_consumed, 30, "everything consumed")
+            await until(self._is_consumed, 90, "everything consumed")
             worker.drain()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await consuming
 
     def _is_consumed(self) -> bool:

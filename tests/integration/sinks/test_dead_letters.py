@@ -33,6 +33,8 @@ from tests.support.waiting import until
 
 #: Versions older than a day are refused by the copy, which was created without a large deviation.
 OLD_MS = 1_500_000_000_000
+#: Heartbeat timeout where each record is to come once: beside other tests a process may stand still for a second.
+PATIENT = 10
 
 
 @pytest.fixture
@@ -71,7 +73,7 @@ async def test_only_the_refused_records_are_missing(scene: EmulatorScene, tmp_pa
     old = {0, 7, 77, 149}
     files = FileSettings(FolderStore(tmp_path), JsonLines(letter_lines), 1 << 20, 0.2, Backoff(0.01, 2, 0.1, 0))
     sink = LetteringSink(AtOnce(sink_of(scene)), DeadLetters(scene.tunnel_id, files))
-    worker = scene.worker(sink)
+    worker = scene.worker(sink, timeout=PATIENT)
 
     def letters() -> list[dict[str, object]]:
         return [json.loads(line) for path in tmp_path.rglob("*.jsonl") for line in path.read_text().splitlines()]
@@ -90,7 +92,7 @@ async def test_only_the_refused_records_are_missing(scene: EmulatorScene, tmp_pa
 async def test_more_refusals_than_an_error_names_are_skipped(scene: EmulatorScene) -> None:
     old = set(range(0, 150, 3))
     sink = behind(Tolerant(), sink_of(scene))
-    async with scene.running(scene.worker(sink)):
+    async with scene.running(scene.worker(sink, timeout=PATIENT)):
         await write_rows(scene, old)
         await until(lambda: sink.tally().records_skipped == len(old), 20, "all were skipped")
 

@@ -36,7 +36,7 @@ def keys(tmp_path: Path) -> Path:
 def bucket(url: str, keys: Path, authorities: Path | None) -> BucketStore:
     section = {"url": f"s3://{BUCKET}/export", "endpoint": url, "credentials": {"directory": str(keys)}}
     config = FileStoreConfig.model_validate(section | ({"caFile": str(authorities)} if authorities else {}))
-    return BucketStore(config, path="sink.files", deadline=2.0)
+    return BucketStore(config, path="sink.files", deadline=30.0)
 
 
 async def test_a_bucket_is_reached_once_its_authority_is_in_the_file(tmp_path: Path, keys: Path) -> None:
@@ -89,7 +89,7 @@ async def test_a_web_service_is_reached_once_its_authority_is_in_the_file(tmp_pa
     quick = DeliveryConfig.model_validate({"retry": {"backoffSeconds": 0.01, "backoffMaxSeconds": 0.02}})
     async with service(certificate) as (url, taken):
         config = HttpSinkConfig.model_validate({"url": url, "caFile": str(trusted)})
-        sink = HttpSink(config, "ots://shop/orders", delivery=quick, lanes=1, deadline=0.1)
+        sink = HttpSink(config, "ots://shop/orders", delivery=quick, lanes=1, deadline=30)
         await sink.open()
         try:
             writing = asyncio.create_task(

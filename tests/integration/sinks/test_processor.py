@@ -194,7 +194,8 @@ async def test_a_callback_that_never_returns_ends_the_process(scene: EmulatorSce
 
     sink = ProcessorSink(SimpleProcessorFactory(process), patience=0.1, on_hang=hung.append)
     try:
-        async with scene.running(worker := scene.worker(sink, drain=1)):
+        # a client that is lost meanwhile would leave its channel, too, and the hang be noticed twice
+        async with scene.running(worker := scene.worker(sink, drain=1, timeout=PATIENT)):
             await until(began.is_set)
             worker.drain()
             await until(lambda: bool(hung), what="the hang is noticed")

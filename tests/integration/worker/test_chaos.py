@@ -132,6 +132,7 @@ async def _stay_open() -> None:
 @pytest.mark.lasts(23)
 async def test_the_copy_is_equal_and_nothing_is_held_in_the_end(seed: int) -> None:
     scene = EmulatorScene(Emulator(settings=Settings(page_rows=40, init_delay=0.01)))
+    scene.patience = 100
     await scene.create_table(partitions=3)
     await scene.create_table(table=COPY)
     await scene.put(KEYS)
@@ -141,7 +142,7 @@ async def test_the_copy_is_equal_and_nothing_is_held_in_the_end(seed: int) -> No
     async def is_copied() -> bool:
         return (await compare_tables(scene.table, TABLE, scene.table, COPY)).equal
 
-    async with asyncio.timeout(60), scene.running(*chaos.workers):
+    async with scene.running(*chaos.workers):
         await chaos.write(8)
         scene.emulator.faults.clear()
         await until(is_copied, 60, "both tables are equal", pause=0.2)

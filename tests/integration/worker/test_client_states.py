@@ -12,6 +12,9 @@ from ots_tunnel.sinks.count import CountSink
 from tests.support.emulator.emulator_scene import TABLE, EmulatorScene
 from tests.support.waiting import until
 
+#: Heartbeat timeout of a worker that is to lose no other client: beside other tests a process may stand still.
+PATIENT = 10
+
 
 @pytest.fixture
 async def scene() -> EmulatorScene:
@@ -24,7 +27,7 @@ async def scene() -> EmulatorScene:
 async def test_it_is_ready_again_without_its_client_and_ended_when_drained(
     scene: EmulatorScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker = scene.worker(CountSink())
+    worker = scene.worker(CountSink(), timeout=PATIENT)
     seen = [worker.status.state]
     happened = worker.status.happened
 
@@ -43,7 +46,7 @@ async def test_it_is_ready_again_without_its_client_and_ended_when_drained(
 
 
 async def test_the_error_of_unanswered_heartbeats_is_shown_meanwhile(scene: EmulatorScene) -> None:
-    async with scene.running(worker := scene.worker(CountSink())):
+    async with scene.running(worker := scene.worker(CountSink(), timeout=PATIENT)):
         await until(lambda: worker.status.is_ready, what="the first heartbeat")
         scene.emulator.faults.add(FaultRule("Heartbeat", code="OTSAuthFailed", message="Signature mismatch."))
         await until(lambda: worker.status.document()["error"] is not None, what="the error")

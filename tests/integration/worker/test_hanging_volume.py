@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -29,6 +28,10 @@ from tests.support.emulator.emulator_scene import CREDENTIALS, EmulatorScene
 from tests.support.waiting import until
 
 KEYS = [f"k{number:03}" for number in range(400)]
+#: Heartbeat timeout, seconds: beside other tests a process may stand still for some of them.
+TIMEOUT = 10
+#: Heartbeats while a volume hangs; a heartbeat that the volume holds up is not answered before that ends.
+BEATS = 8
 
 
 class Volume:
@@ -92,14 +95,14 @@ async def running_worker(folder: Path) -> AsyncIterator[tuple[EmulatorScene, Tun
         endpoint = emulator.endpoint.replace("127.0.0.1", "localhost")
         files = FileSettings(FolderStore(folder), JsonLines(json_lines), 1, 0.1, Backoff(0.01, 2, 0.1, 0))
         client = TunnelClient(endpoint, "demo", CREDENTIALS)
-        worker = TunnelWorker(client, FilesSink(scene.tunnel_id, files), scene.settings(interval=0.3, timeout=2))
+        worker = TunnelWorker(client, FilesSink(scene.tunnel_id, files), scene.settings(interval=0.3, timeout=TIMEOUT))
         running = asyncio.create_task(worker.run())
         await until(
-            lambda: len(streams(worker)) == 8, 20, "existing rows are done, and every channel of the stream is open"
+            lambda: len(streams(worker)) == 8, 60, "existing rows are done, and every channel of the stream is open"
         )
         yield scene, worker, client
         worker.drain()
-        await asyncio.wait_for(running, 10)
+        await asyncio.wait_for(running, 60)
         await client.close()
 
 
@@ -112,12 +115,11 @@ async def test_the_client_is_kept_while_a_volume_hangs(
 
         volume.hang("fsync")
         await scene.put(KEYS, [2])
-        hangs_until = time.monotonic() + 4  # twice the timeout
-        while time.monotonic() < hangs_until:
+        await until(lambda: volume.hung >= 8, what="the calls of every channel hang")
+        for beat in range(BEATS):
+            last = worker.status.last_heartbeat
+            await until(lambda last=last: worker.status.last_heartbeat != last, 20, f"heartbeat {beat + 1} is answered")
             assert worker.status.client_id == first
-            assert worker.status.last_heartbeat is not None
-            assert worker.status.wall() - worker.status.last_heartbeat < 1.5
-            await asyncio.sleep(0.1)
 
         volume.answer()
         await until(lambda: sum(1 for _ in tmp_path.rglob("*.jsonl")) >= 8, what="the files appear")
@@ -134,7 +136,7 @@ async def test_a_lost_client_is_replaced_while_a_volume_hangs(
         await scene.put(KEYS, [2])
         await until(lambda: volume.hung >= 8, what="the calls of every channel hang")
         await client.shutdown(scene.tunnel_id, first, timeout=5)
-        await until(lambda: worker.status.client_id not in (None, first), 10, "the worker has connected again")
+        await until(lambda: worker.status.client_id not in (None, first), 25, "the worker has connected again")
 
         volume.answer()
-        await until(lambda: sum(1 for _ in tmp_path.rglob("*.jsonl")) >= 8, 20, "the files appear")
+        await until(lambda: sum(1 for _ in tmp_path.rglob("*.jsonl")) >= 8, 60, "the files appear")

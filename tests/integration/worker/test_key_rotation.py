@@ -34,7 +34,8 @@ async def test_the_next_call_is_signed_with_the_new_pair(tmp_path: Path, caplog:
     credentials = FileCredentials(tmp_path, interval=0.0)
     client = TunnelClient("http://emulator", "demo", credentials, InProcessTransport(scene.emulator.handle))
     sink = RecordingSink()
-    worker = TunnelWorker(client, sink, replace(FAST, tunnel_id=scene.tunnel_id))
+    # beside other tests a process may stand still for the second after which the service forgets a client of FAST
+    worker = TunnelWorker(client, sink, replace(FAST, tunnel_id=scene.tunnel_id, timeout=10))
 
     async with scene.running(worker):
         await scene.put(["k"])

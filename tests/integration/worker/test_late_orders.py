@@ -56,12 +56,12 @@ async def test_a_drain_while_the_channels_of_a_lost_client_end(scene: EmulatorSc
     running = asyncio.create_task(worker.run())
     await until(lambda: any(view.progress.last_look for view in worker.status.channels.values()), what="a first read")
     scene.emulator.expire_clients("demo", scene.tunnel_id)
-    await asyncio.wait_for(sink.ending.wait(), 5)
+    await asyncio.wait_for(sink.ending.wait(), 30)
 
     worker.drain()
     sink.may_end.set()
 
-    await asyncio.wait_for(running, 5)
+    await asyncio.wait_for(running, 30)
 
 
 @pytest.mark.parametrize("order", [TunnelWorker.drain, TunnelWorker.close], ids=["drain", "close"])

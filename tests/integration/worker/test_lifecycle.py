@@ -43,7 +43,8 @@ async def test_base_then_stream_is_complete_ordered_and_without_repeats(scene: E
         check_order(rows)
     assert document["rowsTotal"] == 700
     assert {channel["type"] for channel in document["channels"]} == {"Stream"}
-    assert all(channel["caughtUp"] and channel["lagSeconds"] <= 2 for channel in document["channels"])
+    # the time since the last read counts: a process may stand still between that and this look
+    assert all(channel["caughtUp"] and channel["lagSeconds"] <= 30 for channel in document["channels"])
     assert sink.closed
 
 
@@ -82,7 +83,8 @@ async def test_a_second_worker_takes_half_of_the_channels_without_repeats(scene:
     await scene.put(KEYS)
     await scene.create_tunnel(TunnelType.Stream)
     first, second = RecordingSink(), RecordingSink()
-    one, two = scene.worker(first, client_tag="one"), scene.worker(second, client_tag="two")
+    one = scene.worker(first, client_tag="one", timeout=PATIENT)
+    two = scene.worker(second, client_tag="two", timeout=PATIENT)
 
     async with scene.running(one):
         await scene.put(KEYS, range(2, 5))
@@ -122,7 +124,7 @@ async def test_a_drained_worker_leaves_nothing_behind(scene: EmulatorScene) -> N
     await scene.create_tunnel(TunnelType.Stream)
     gate = asyncio.Event()
     first, second = RecordingSink(gate=gate), RecordingSink()
-    worker = scene.worker(first, checkpoint_interval=60)
+    worker = scene.worker(first, checkpoint_interval=60, timeout=PATIENT)
 
     async with scene.running(worker):
         await scene.put(KEYS)
@@ -136,7 +138,7 @@ async def test_a_drained_worker_leaves_nothing_behind(scene: EmulatorScene) -> N
     assert scene.owners() == []
     assert scene.emulator.tunnel("demo", scene.tunnel_id).clients == {}
     confirmed = len(first.written)
-    async with scene.running(scene.worker(second)):
+    async with scene.running(scene.worker(second, timeout=PATIENT)):
         await until(lambda: confirmed + len(second.written) >= 200, what="rest")
     assert sorted(first.written + second.written) == sorted(scene.everything())
 
@@ -153,7 +155,7 @@ async def test_a_write_that_hangs_is_abandoned_unconfirmed_by_the_drain(scene: E
         worker.drain()
 
     assert hanging.written == []
-    async with scene.running(scene.worker(second)):
+    async with scene.running(scene.worker(second, timeout=PATIENT)):
         await until(lambda: len(second.written) >= 200, what="all again")
     assert sorted(second.written) == sorted(scene.everything())
 
@@ -162,7 +164,7 @@ async def test_closing_at_once_does_not_wait_for_the_sink(scene: EmulatorScene) 
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     hanging = RecordingSink(gate=asyncio.Event())
-    worker = scene.worker(hanging, drain=60)
+    worker = scene.worker(hanging, drain=60, timeout=PATIENT)
 
     async with scene.running(worker):
         await scene.put(KEYS)
@@ -226,7 +228,7 @@ async def test_a_stale_sequence_number_of_our_own_is_adopted(scene: EmulatorScen
     sink = RecordingSink()
     scene.emulator.faults.add(FaultRule(operation="Checkpoint", count=1, drop_response=True))
 
-    async with scene.running(worker := scene.worker(sink)):
+    async with scene.running(worker := scene.worker(sink, timeout=PATIENT)):
         await scene.put(KEYS, range(1, 4))
         await until(lambda: len(sink.written) >= 600)
         (view,) = worker.status.channels.values()
@@ -242,7 +244,7 @@ async def test_a_foreign_checkpoint_means_ownership_is_lost(scene: EmulatorScene
     ((channel_id, _),) = scene.channels().items()
     start = await scene.client.get_checkpoint(scene.tunnel_id, ClientId(""), channel_id)
 
-    async with scene.running(worker := scene.worker(sink, interval=0.3)):
+    async with scene.running(worker := scene.worker(sink, interval=0.3, timeout=PATIENT)):
         await scene.put(KEYS[:10])
         stored = scene.emulator.tunnel("demo", scene.tunnel_id).channels[channel_id]
         await until(lambda: len(sink.written) >= 10 and stored.sequence >= 1)
@@ -269,7 +271,7 @@ async def test_a_refusing_sink_ends_the_worker_and_drops_nothing(scene: Emulator
     assert "OTSInvalidPK" in (worker.status.error or "")
     assert scene.owners() == []
     second = RecordingSink()
-    async with scene.running(scene.worker(second)):
+    async with scene.running(scene.worker(second, timeout=PATIENT)):
         await until(lambda: len(second.written) >= 200)
     assert sorted(second.written) == sorted(scene.everything())
 
@@ -286,7 +288,7 @@ async def test_a_refused_record_costs_the_other_channels_nothing(scene: Emulator
     await scene.put(KEYS)
     await scene.create_tunnel(TunnelType.Stream)
     first, second = Choosy(), RecordingSink()
-    worker = scene.worker(first, checkpoint_interval=60)
+    worker = scene.worker(first, checkpoint_interval=60, timeout=PATIENT)
     running = asyncio.create_task(worker.run())
     await scene.put(KEYS, [2])
     await until(lambda: len(first.written) >= 200, what="all channels")
@@ -299,7 +301,7 @@ async def test_a_refused_record_costs_the_other_channels_nothing(scene: Emulator
         await running
 
     assert errors == {None, "SinkRejected: OTSInvalidPK: no such key"}
-    async with scene.running(scene.worker(second)):
+    async with scene.running(scene.worker(second, timeout=PATIENT)):
         await until(lambda: ("bad", 1) in second.written, what="refused before")
     assert second.written == [("bad", 1)]  # everything else had become durable
 
@@ -323,7 +325,7 @@ async def test_one_channel_at_a_time_still_reads_all(scene: EmulatorScene) -> No
     sink = RecordingSink(delay=0.01)
     most = 0
 
-    async with scene.running(scene.worker(sink, max_parallel_channels=1)):
+    async with scene.running(scene.worker(sink, max_parallel_channels=1, timeout=PATIENT)):
         while len(sink.written) < 200:
             most = max(most, sink.writing)
             await asyncio.sleep(0.002)

@@ -97,6 +97,14 @@ class VirtualScene(EmulatorScene):
         return TunnelWorker(client, sink, chosen, clock=clock, entropy=lambda: 0.5, read_mark=mark)
 
 
+class QuickScene(VirtualScene):
+    """With a heartbeat every 1.5 s, and a timeout of 10 s."""
+
+    def settings(self, **changes: object) -> WorkerSettings:
+        times = {"interval": 1.5, "timeout": 10, "checkpoint_interval": 1, "early_spacing": 0.25, "drain": 50}
+        return super().settings(**{**times, "reconnect": (0.125, 0.5), **changes})
+
+
 async def streaming() -> VirtualScene:
     """A table of a hundred rows, and a tunnel of its stream with four channels."""
     scene = VirtualScene()

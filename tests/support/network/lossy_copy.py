@@ -91,7 +91,7 @@ async def lose_packets(what: str, path: Path) -> None:
             place = (emulator.endpoint, f"http://127.0.0.1:{port}", scene.tunnel_id)
             first = await asyncio.create_subprocess_exec(sys.executable, "-m", __spec__.name, "worker", *place)
             await scene.put(KEYS)
-            await until(is_equal, 20, "the first values are copied")
+            await until(is_equal, 60, "the first values are copied")
             second: asyncio.Task[None] | None = None
             began = time.monotonic()
             with broken(path, port):
@@ -102,7 +102,7 @@ async def lose_packets(what: str, path: Path) -> None:
                     second = asyncio.create_task(worker_on(*place).run())
                 await scene.put(KEYS, [3])
                 await asyncio.sleep((BLACKOUT if what == "blackout" else KILLED) - (time.monotonic() - began))
-            await until(is_equal, 25, "the tables are equal")
+            await until(is_equal, 60, "the tables are equal")
             while time.monotonic() - began < SETTLED[what]:
                 assert await is_equal(), "an old value has overwritten a new one"
                 await asyncio.sleep(0.1)
@@ -110,7 +110,7 @@ async def lose_packets(what: str, path: Path) -> None:
                 second.cancel()
             elif first.returncode is None:
                 first.terminate()
-            await asyncio.wait_for(first.wait(), 10)
+            await asyncio.wait_for(first.wait(), 30)
 
 
 async def break_by_chance(seed: int) -> None:

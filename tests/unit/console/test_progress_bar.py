@@ -63,7 +63,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
 async def test_lines_of_the_log_stand_above_the_bar_whole(terminal: Terminal) -> None:
     ticked = asyncio.Event()
 
-    async with asyncio.timeout(5), show_progress(Half(), terminal, ticked.set):
+    async with asyncio.timeout(60), show_progress(Half(), terminal, ticked.set):
         for number in range(3):
             ticked.clear()
             await ticked.wait()
@@ -80,7 +80,7 @@ async def test_a_stream_that_is_not_a_terminal_gets_single_lines(monkeypatch: py
     monkeypatch.setattr("ots_tunnel.console.progress_bar.TICK", 0.0)
     ticked, meter, stream = asyncio.Event(), VerifyMeter(slices=3, rows=7), io.StringIO()
 
-    async with asyncio.timeout(5), show_progress(meter, stream, ticked.set):
+    async with asyncio.timeout(60), show_progress(meter, stream, ticked.set):
         await ticked.wait()
         meter.slices_done = 3
 

@@ -13,6 +13,7 @@ from ots_tunnel.worker.pages.read_page import ReadPage
 from ots_tunnel.worker.progress.unconfirmed import JOINED_FROM, UnconfirmedPages
 from tests.support.channel_scene import read_page
 from tests.support.records import page
+from tests.support.waiting import until
 
 
 def pages(count: int) -> list[ReadPage]:
@@ -55,7 +56,7 @@ async def test_pages_are_confirmed_in_order_however_their_confirmations_come(
     await asyncio.sleep(0.01)
     assert confirmed == []
     late.set_result(None)
-    await asyncio.sleep(0.01)
+    await until(lambda: len(confirmed) == 3)
 
     assert confirmed == ["t0", "t1", "t2"]
     assert not running.done()

@@ -309,9 +309,9 @@ async def test_a_watch_is_not_opened_again_before_the_pause_that_the_server_aske
 ) -> None:
     server.refuse(429, "Busy")
     server.headers, server.refusals = {"Retry-After": "1"}, 1
+    began = time.monotonic()  # the pause counts from the refusal, which this test may see late
     with pytest.raises(KubeError, match="Busy"):
         await anext(kube.watch(Selection(POD), "5", 30.0))
-    began = time.monotonic()
 
     accepted = await anext(kube.watch(Selection(POD), "5", 30.0))
 
@@ -358,11 +358,11 @@ async def test_a_call_is_not_sent_while_the_server_wants_a_longer_pause_than_a_c
     server: ApiServer, kube: Kube, status: int
 ) -> None:
     server.refuse(status, "Busy")
-    server.headers, server.refusals = {"Retry-After": "21"}, 1
+    server.headers, server.refusals = {"Retry-After": "60"}, 1
     with pytest.raises(KubeError, match="Busy"):
         await kube.apply(MANIFEST)
 
-    with pytest.raises(KubeError, match="has asked for a pause, 21 s of it are left") as refused:
+    with pytest.raises(KubeError, match=r"has asked for a pause, (60|5\d|4\d) s of it are left") as refused:
         await kube.apply(MANIFEST)
 
     assert refused.value.status == 429
@@ -373,9 +373,9 @@ async def test_a_call_is_not_sent_while_the_server_wants_a_longer_pause_than_a_c
 async def test_a_refused_write_waits_the_next_time_for_what_is_left_of_the_pause(server: ApiServer, kube: Kube) -> None:
     server.refuse(503, "Busy")
     server.headers, server.refusals = {"Retry-After": "1"}, 1
+    began = time.monotonic()
     with pytest.raises(KubeError, match="Busy"):
         await kube.create(CONFIG_MAP, MANIFEST)
-    began = time.monotonic()
 
     await kube.create(CONFIG_MAP, MANIFEST)
 
@@ -385,9 +385,9 @@ async def test_a_refused_write_waits_the_next_time_for_what_is_left_of_the_pause
 async def test_waiting_for_a_turn_does_not_count_against_a_call(
     server: ApiServer, kube: Kube, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "CALL_SECONDS", 0.5)
+    monkeypatch.setattr(client, "CALL_SECONDS", 3.0)
     monkeypatch.setattr(kube, "_turns", asyncio.Semaphore(1))
-    server.pause = 0.2
+    server.pause = 0.7  # five of them last longer than a call may
 
     answers = await asyncio.gather(*(kube.get(POD, "shop", "p") for _ in range(5)))
 

@@ -56,7 +56,7 @@ async def first_added(watch: Callable[..., AsyncIterator[Any]], resource: Resour
     """The first object that kopf learns of."""
     settings = kopf.OperatorSettings()
     settings.watching.reconnect_backoff = 0.001
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         async with contextlib.aclosing(watch(settings=settings, resource=resource, namespace=None)) as events:
             async for event in events:
                 if not isinstance(event, watching.Bookmark):

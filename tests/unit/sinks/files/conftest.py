@@ -15,6 +15,7 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.protocol.token import TokenContent, build_token
 from ots_tunnel.sinks import Batch
+from ots_tunnel.sinks.files import pending_file
 from ots_tunnel.sinks.files.channel_files import ChannelFiles
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines, Lines
@@ -72,3 +73,9 @@ def open_channel(tmp_path: Path) -> Opener:
         return ChannelFiles("t/c1", channel_type, files)
 
     return opened
+
+
+@pytest.fixture(autouse=True)
+def patient_removal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No folder of these tests hangs: a removal that takes a busy machine longer than a second is waited for."""
+    monkeypatch.setattr(pending_file, "REMOVAL_SECONDS", 60.0)

@@ -167,7 +167,8 @@ async def test_an_answer_that_never_comes_is_not_waited_for(
     finally:
         released.set()
     assert raised.value.retryable
-    assert await bucket.names("t/c 1") == []
+    # by a store of the usual patience: the list itself may take a busy machine a second
+    assert await store(s3, secret, tmp_path).names("t/c 1") == []
 
 
 async def test_a_delete_without_an_answer_may_still_be_carried_out(
@@ -207,7 +208,7 @@ async def test_a_cancellation_beside_an_answer_is_not_swallowed(
         await asyncio.sleep(0)
     deleting.cancel()
 
-    done, _ = await asyncio.wait([deleting], timeout=2)
+    done, _ = await asyncio.wait([deleting], timeout=30)
     assert done
     assert deleting.cancelled()
 

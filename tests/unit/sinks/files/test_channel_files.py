@@ -118,13 +118,14 @@ async def test_a_file_that_is_old_enough_follows_the_former_one(open_channel: Op
     await asyncio.wait_for(first, 10)
     second = await put(channel, changes(2), OpenGuard())
     await asyncio.sleep(0.1)  # it is on its way, and waits for the checkpoint behind the first
-    third = await put(channel, changes(3), OpenGuard())
+    # where this takes as long as a file may be filled, it is due at once, and waits as well
+    third = asyncio.ensure_future(put(channel, changes(3), OpenGuard()))
     await asyncio.sleep(0.1)
 
     checkpoint(channel)
     await asyncio.wait_for(second, 10)
     checkpoint(channel)
-    await asyncio.wait_for(third, 10)
+    await asyncio.wait_for(await third, 10)
     assert contents(tmp_path) == [[1], [2], [3]]
 
 
@@ -343,14 +344,14 @@ async def test_a_partly_written_file_never_appears(open_channel: Opener, tmp_pat
             raise OSError(28, "No space left on device")
         return json_lines(records, channel_id)
 
-    channel = open_channel(max_bytes=1_000_000, max_seconds=0.05, lines=lines)
+    channel = open_channel(max_bytes=1_000_000, max_seconds=2, lines=lines)
     await channel.open(START)
     await put(channel, changes(1), OpenGuard())
 
     is_full = True
     with pytest.raises(SinkError, match="No space"):
         await put(channel, changes(2), OpenGuard())
-    await asyncio.sleep(0.2)
+    await asyncio.sleep(2.2)  # its time is over, and was not when its second page began
 
     assert contents(tmp_path) == []
     await channel.end(abandoned=True)

@@ -26,7 +26,7 @@ from tests.support.waiting import until
 from tests.unit.sinks.files.conftest import change, contents
 
 #: Seconds; D of docs/architecture.md rule 4, and the time after which a lost checkpoint is carried out.
-D, LATE = 1.0, 0.9
+D, LATE = 1.0, 0.5
 
 
 @dataclass

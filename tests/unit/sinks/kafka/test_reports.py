@@ -97,7 +97,7 @@ async def test_a_close_that_is_cancelled_keeps_no_report_back(monkeypatch: pytes
         raise OSError(errno.EMFILE, "no descriptor")
 
     monkeypatch.setattr(producer_module, "limit_sockets", limit)
-    nobody = {"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 3000, "log_level": 0}
+    nobody = {"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 60_000, "log_level": 0}
     producer = ReportingProducer(nobody, "out", on_error=lambda failure: None)
     reports: Reports[Parcel] = Reports()
     send(producer, 1, reports)
