@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.types import LongType, StructField, StructType
 
 from ots_emulator import Emulator
+from ots_emulator.server.faults import FaultRule
 from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.errors import ConfigError, PossibleGap, TunnelError, TunnelExpired
@@ -580,3 +581,22 @@ def test_errors_of_the_service_reach_the_query(instance: Instance, tunnels: Tunn
 
     with pytest.raises(TunnelError, match="tunnel"):
         wait_until(lambda: engine.plan(), 60)
+
+
+@pytest.mark.parametrize("operation", ["Checkpoint", "Shutdown"])
+def test_one_call_that_passes_does_not_end_a_query_at_its_start(
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine], operation: str
+) -> None:
+    tunnels.create()
+    engine = engine_of(instance, engines)
+    write(instance, *range(9000, 9005))
+    engine.until_rows(5)
+    former = engine.reader
+    if operation == "Checkpoint":
+        former.stop()
+    emulator.faults.add(FaultRule(operation, count=1, code="OTSServerBusy"))
+    engine.reader = reader_of(instance)
+    try:
+        engine.plan()
+    finally:
+        former.stop()

@@ -30,7 +30,7 @@ from ots_tunnel.model import (
 )
 from ots_tunnel.protocol import messages, table_pb2
 from ots_tunnel.protocol import tunnel_pb2 as pb
-from ots_tunnel.protocol.backoff import CALL_RETRY, READ_RETRY
+from ots_tunnel.protocol.backoff import CALL_RETRY, READ_RETRY, Backoff
 from ots_tunnel.protocol.http.message import HttpResponse
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS, TUNNEL_OPERATIONS, Operation
 from ots_tunnel.protocol.http.rpc import body_of, service_time
@@ -166,10 +166,17 @@ class TunnelClient:
         check_answered("Heartbeat", response)
         return messages.channels_from_wire(answer.channels)
 
-    async def shutdown(self, tunnel_id: TunnelId, client_id: ClientId, *, timeout: float = REQUEST_TIMEOUT) -> None:
-        """Deregister the client, which frees its channels; tried once."""
+    async def shutdown(
+        self,
+        tunnel_id: TunnelId,
+        client_id: ClientId,
+        *,
+        timeout: float = REQUEST_TIMEOUT,
+        retry: Backoff | None = None,
+    ) -> None:
+        """Deregister the client, which frees its channels; tried once without `retry`."""
         message = pb.ShutdownRequest(tunnel_id=tunnel_id, client_id=client_id)
-        await self._caller.call(TUNNEL_OPERATIONS["Shutdown"], message, timeout=timeout)
+        await self._caller.call(TUNNEL_OPERATIONS["Shutdown"], message, timeout=timeout, retry=retry)
 
     async def get_checkpoint(self, tunnel_id: TunnelId, client_id: ClientId, channel_id: ChannelId) -> Checkpoint:
         """The stored cursor of a channel."""

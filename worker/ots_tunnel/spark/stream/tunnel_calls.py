@@ -7,6 +7,7 @@ channel is opened.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from ots_tunnel.client.tunnel import TunnelClient
@@ -14,7 +15,9 @@ from ots_tunnel.errors import (
     ConfigError,
     QueryRefused,
     SequenceNumberMismatch,
+    ServerUnavailable,
     TableNotFound,
+    TransportError,
     TunnelExpired,
     TunnelNotFound,
 )
@@ -29,6 +32,7 @@ from ots_tunnel.model import (
     TunnelDescription,
     TunnelId,
 )
+from ots_tunnel.protocol.backoff import CALL_RETRY
 from ots_tunnel.protocol.page import reached_log_end
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.spark.stream.cut import Cut
@@ -36,8 +40,9 @@ from ots_tunnel.spark.stream.offsets import ChannelOffset, Offset
 
 #: Client of calls that need none: the service checks no owner there (docs/protocol.md 4.6).
 NO_CLIENT: Final = ClientId("ots-tunnel-spark")
-#: Times that a checkpoint is tried under the number after the stored one; a late call of a former process may take one.
-TRIES: Final = 3
+#: Seconds behind each try to store a checkpoint but the last: a late call of a former process may take its number, and
+#: the service may be busy for a moment.
+PAUSES: Final = (0.5, 1.0, 2.0, 4.0)
 
 
 async def describe(client: TunnelClient, table: str, tunnel: str) -> TunnelDescription:
@@ -105,7 +110,7 @@ async def release(client: TunnelClient, tunnel: TunnelDescription, own: str) -> 
         TransportError, ServiceError: the service does not answer, or refuses.
     """
     for client_id in sorted({found.client_id for found in tunnel.channels if is_own(found, own)}):
-        await client.shutdown(tunnel.tunnel.tunnel_id, client_id)
+        await client.shutdown(tunnel.tunnel.tunnel_id, client_id, retry=CALL_RETRY)
 
 
 async def align(client: TunnelClient, tunnel: TunnelDescription, offset: Offset) -> frozenset[ChannelId]:
@@ -156,13 +161,15 @@ def _is_stream(channel: ChannelOffset) -> bool:
 
 
 async def _move(client: TunnelClient, tunnel_id: TunnelId, channel_id: ChannelId, token: Token) -> None:
-    for left in reversed(range(TRIES)):
+    for tried in range(len(PAUSES) + 1):
         stored = await client.get_checkpoint(tunnel_id, NO_CLIENT, channel_id)
         if stored.token == token:
             return
         try:
             checkpoint = Checkpoint(token, stored.sequence_number + 1)
             return await client.checkpoint(tunnel_id, NO_CLIENT, channel_id, checkpoint)
-        except SequenceNumberMismatch:
-            if not left:
+        except (SequenceNumberMismatch, ServerUnavailable, TransportError):
+            # whether a call without an answer has stored it, the next look tells
+            if tried == len(PAUSES):
                 raise
+            await asyncio.sleep(PAUSES[tried])
