@@ -600,3 +600,52 @@ def test_one_call_that_passes_does_not_end_a_query_at_its_start(
         engine.plan()
     finally:
         former.stop()
+
+
+def late(instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine], variant: str) -> Engine:
+    """A query with a folder that stood still for longer than the retention; 9001 is gone, 9002 is left."""
+    tunnels.create()
+    emulator.call("change_settings", after_retention=variant, date_skew=None)
+    write(instance, 9000)
+    engine = engine_of(instance, engines)
+    engine.until_rows(1)
+    while engine.turn():
+        pass
+    engine.reader.stop()
+    write(instance, 9001)
+    emulator.call("advance_clock", 100 * 3600.0)
+    write(instance, 9002)
+    emulator.call("advance_clock", 100 * 3600.0)
+    return engine
+
+
+#: How the service goes on behind lost changes; in the last way it moves the checkpoint when the channel is opened.
+VARIANTS = ["Oldest", "Latest", "LatestAtOpen"]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_query_with_a_folder_stops_at_a_gap(
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine], variant: str
+) -> None:
+    engine = late(instance, emulator, tunnels, engines, variant)
+    engine.reader = reader_of(instance)
+
+    with pytest.raises(PossibleGap):
+        wait_until(engine.plan, 60)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_query_with_a_folder_passes_a_gap(
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine], variant: str
+) -> None:
+    engine = late(instance, emulator, tunnels, engines, variant)
+    engine.reader = reader_of(instance, onPossibleGap="continue")
+
+    def has_passed() -> bool:
+        engine.turn()
+        told = engine.reader.reportLatestOffset()
+        return bool(told and told["passedGaps"])
+
+    wait_until(has_passed, 60)
+    write(instance, 9003)
+    wait_until(lambda: engine.turn() and 9003 in flights(engine.rows()), 60)

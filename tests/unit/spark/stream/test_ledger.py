@@ -44,9 +44,10 @@ class World:
     batches: dict[int, list[Record]] = field(default_factory=dict)
     confirmed: list[tuple[int, Token]] = field(default_factory=list)
     tokens: int = 0
+    gap: str | None = None
 
     def __post_init__(self) -> None:
-        self.ledger = Ledger(EMPTY, lambda: self.now)
+        self.ledger = Ledger(EMPTY, lambda: self.now, gap_of=lambda _: self.gap)
         self.open()
 
     def open(self) -> None:
@@ -350,14 +351,41 @@ def test_idle_channels_share_their_batches() -> None:
     assert all(until is not None and idle.now - until <= REFRESH_SECONDS for until in told)
 
 
-def test_a_checkpoint_of_another_client_is_refused() -> None:
-    world = World(stream(9))
+def elsewhere(world: World) -> None:
+    """The channel is opened at a checkpoint that is not of this query."""
     world.read(2)
     world.batch(LARGE)
     world.ledger.abandon(C)
+    world.checkpoint = Token("7#99")
+    world.open()
+
+
+def test_a_checkpoint_of_another_client_is_refused_with_its_first_page() -> None:
+    world = World(stream(9))
+    elsewhere(world)
 
     with pytest.raises(SinkRejected, match="another client consumes the tunnel"):
-        world.ledger.begin(C, Token("7#99"))
+        world.read(1)
+
+
+def test_a_checkpoint_that_the_service_has_moved_behind_a_gap_is_that_of_the_query() -> None:
+    world = World(stream(9))
+    elsewhere(world)
+    world.gap = "found before the first page, and passed"
+
+    world.read(1)
+    world.batch(LARGE)
+
+    assert world.batches[2] == world.log[7:8]
+    assert world.logged[-1].channels[C].position.token == world.token
+
+
+def test_a_gap_from_before_says_nothing_of_who_has_moved_a_checkpoint() -> None:
+    world = World(stream(9), gap="passed long ago")
+    elsewhere(world)
+
+    with pytest.raises(SinkRejected, match="another client consumes the tunnel"):
+        world.read(1)
 
 
 def test_records_out_of_order_are_refused_and_not_left_out() -> None:

@@ -77,6 +77,8 @@ class ChannelPages:
         self._idle: Token | None = None
         self._moved = now
         self._last_page: int | None = None
+        #: Whether the channel was opened at a checkpoint that is not of this query.
+        self._is_elsewhere = False
         #: Whether the service has stored the end of the channel: it never comes again.
         self.is_over = False
 
@@ -94,22 +96,33 @@ class ChannelPages:
         return not self._pages
 
     def begin(self, start: Token) -> None:
-        """The channel is opened at a checkpoint.
-
-        Raises:
-            SinkRejected: the checkpoint is not one of this query.
-        """
+        """The channel is opened at a checkpoint; see `check`."""
         self.abandon()
         if self._position is None:
             self._position = Position(start)
-        elif start not in self._tokens:
+        self._is_elsewhere = start not in self._tokens and bool(self._tokens)
+        self._tokens = dict.fromkeys(self._tokens, 0) | {start: 0}
+        self._read, self._passing, self._idle = self._position.last, True, None
+
+    def check(self, *, has_gap: bool) -> None:
+        """Refuse the first page behind a checkpoint that is not one of this query.
+
+        The service itself moves a checkpoint to what is left of the log, where changes are gone. The worker has told of
+        these before its first page comes.
+
+        Args:
+            has_gap: whether the worker has found since `begin` that changes may be missing.
+
+        Raises:
+            SinkRejected: another client has moved the channel.
+        """
+        if self._is_elsewhere and not has_gap:
             raise SinkRejected(
                 "CheckpointMoved",
                 f"channel {self._channel_id}: found a checkpoint that is not of this query, so another client consumes "
                 "the tunnel; allowed is one query, or one group of workers, on a tunnel",
             )
-        self._tokens = dict.fromkeys(self._tokens, 0) | {start: 0}
-        self._read, self._passing, self._idle = self._position.last, True, None
+        self._is_elsewhere = False
 
     def take(self, page: GivenPage, arrival: int) -> bool:
         """Hold a page; False for one that is confirmed at once, because nothing of it has to be committed.

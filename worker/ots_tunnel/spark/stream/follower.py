@@ -188,7 +188,7 @@ class Follower:
         check_clients(tunnel, own)
         await release(client, tunnel, own)
         stored_ends = await align(client, tunnel, start)
-        ledger = Ledger(start, time.monotonic, stored_ends, read_until=self._read_until)
+        ledger = Ledger(start, time.monotonic, stored_ends, read_until=self._read_until, gap_of=self._gap_of)
         self._hand_over = HandOver(ledger, HELD_BATCHES * self._options.batch_bytes)
         settings = self._settings(tunnel.tunnel.tunnel_id, tag)
         positions = {channel_id: found.position for channel_id, found in start.channels.items()}
@@ -241,6 +241,10 @@ class Follower:
         """Until when a channel was read to its end and committed; for Spark's thread, too."""
         view = None if self._worker is None else self._worker.status.channels.get(channel_id)
         return None if view is None else view.progress.consumed_up_to
+
+    def _gap_of(self, channel_id: ChannelId) -> object:
+        """What the worker has last found missing of a channel."""
+        return None if self._worker is None else self._worker.status.possible_gaps.get(channel_id)
 
     def _find_read_by_all(self, described: TunnelDescription) -> None:
         times = {channel.channel_id: self._read_until(channel.channel_id) for channel in described.channels}

@@ -53,11 +53,7 @@ class HandOver(Deferred):
         self._loop = asyncio.get_running_loop()
 
     async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
-        """See `Channels.begin`.
-
-        Raises:
-            SinkRejected: another client has moved the channel.
-        """
+        """See `Channels.begin`."""
         with self._changed:
             self._ledger.begin(channel_id, start)
 
@@ -65,7 +61,8 @@ class HandOver(Deferred):
         """See `Deferred.take`; waits while enough pages are held.
 
         Raises:
-            SinkRejected: the records are not in order. SinkError: the query ends.
+            SinkRejected: the records are not in order, or another client has moved the channel. SinkError: the query
+                ends.
         """
         while self._is_full(batch.channel_id):
             if self._leaving:

@@ -40,6 +40,7 @@ class Ledger:
         clock: monotonic seconds.
         stored_ends: finished channels of which the service has stored the end.
         read_until: Unix seconds until which a channel was read to its end and confirmed; None is unknown.
+        gap_of: what the worker has last found missing of a channel, and has passed; None is nothing.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Ledger:
         stored_ends: frozenset[ChannelId] = frozenset(),
         *,
         read_until: Callable[[ChannelId], float | None] = lambda _: None,
+        gap_of: Callable[[ChannelId], object] = lambda _: None,
     ) -> None:
         self._committed = committed
         self._under_way: Offset | None = None
@@ -56,6 +58,9 @@ class Ledger:
         self._arrivals = count(1)
         self._stored_ends = set(stored_ends)
         self._read_until = read_until
+        self._gap_of = gap_of
+        #: Of each channel the last gap before it was opened.
+        self._gaps: dict[ChannelId, object] = {}
         self._channels = {
             channel_id: ChannelPages(channel_id, found.position, clock())
             for channel_id, found in committed.channels.items()
@@ -70,11 +75,8 @@ class Ledger:
         return sum(pages.size_bytes for pages in self._channels.values())
 
     def begin(self, channel_id: ChannelId, start: Token) -> None:
-        """A channel is opened at a checkpoint.
-
-        Raises:
-            SinkRejected: the checkpoint is not one of this query.
-        """
+        """A channel is opened at a checkpoint."""
+        self._gaps[channel_id] = self._gap_of(channel_id)
         if channel_id not in self._channels:
             self._channels[channel_id] = ChannelPages(channel_id, None, self._clock())
         self._channels[channel_id].begin(start)
@@ -83,9 +85,12 @@ class Ledger:
         """Hold a page; False for one that is confirmed at once.
 
         Raises:
-            CodecError: a record is malformed. SinkRejected: the records are not in order.
+            CodecError: a record is malformed. SinkRejected: the records are not in order, or another client has moved
+                the channel.
         """
-        return self._channels[channel_id].take(page, next(self._arrivals))
+        pages = self._channels[channel_id]
+        pages.check(has_gap=self._gap_of(channel_id) != self._gaps.get(channel_id))
+        return pages.take(page, next(self._arrivals))
 
     def abandon(self, channel_id: ChannelId) -> None:
         """A channel is closed before its pages were committed."""
