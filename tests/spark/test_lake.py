@@ -332,6 +332,16 @@ def test_a_folder_that_is_one_batch_older_than_its_table_is_refused(source: Sour
     assert "the folder is older than the table" in runs.output()
 
 
+def test_a_folder_with_files_that_are_no_table_is_refused(source: Source, runs: Runs) -> None:
+    source.create_tunnel(TunnelType.Stream)
+    (runs.folder / "table").mkdir()
+    (runs.folder / "table" / "old.parquet").write_bytes(b"PAR1")
+
+    document = _document(source, runs.folder, "Mirror")
+    assert runs.run("-m", "ots_tunnel.spark.query.driver", "--config", str(document)) == 2, runs.output()
+    assert "found files that are no Delta table" in runs.output()
+
+
 def test_a_change_log_has_each_change_once_after_a_kill_behind_a_commit(source: Source, runs: Runs) -> None:
     made: list[tuple[PrimaryKey, Action, tuple[Column, ...]]] = []
     changes = Changes(5, 40, int(time.time() * 1000))

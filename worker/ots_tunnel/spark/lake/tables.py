@@ -16,6 +16,8 @@ CATALOG: Final = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _PROPERTIES: Final = {"delta.columnMapping.mode": "name"}
 _PATH: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?/")
 _SUBSTITUTES: Final = "spark.sql.variable.substitute"
+#: Delta's name for a path that has files and no table.
+_NO_TABLE: Final = "DELTA_MISSING_DELTA_TABLE"
 #: A value of any type, as in the change log.
 VALUE: Final = "struct<integer:bigint,double:double,boolean:boolean,string:string,binary:binary>"
 
@@ -122,12 +124,21 @@ def create(spark: Any, path: str, columns: Sequence[tuple[str, str]], properties
         properties: what tells the table from another one, beside Delta's own.
 
     Raises:
-        QueryRefused: there is another table.
+        QueryRefused: there is another table, or there are other files.
     """
+    from pyspark.errors import AnalysisException
+
     wanted = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
     given = ", ".join(f"{text(key)} = {text(value)}" for key, value in {**_PROPERTIES, **properties}.items())
-    run(spark, f"CREATE TABLE IF NOT EXISTS {place_of(path)} ({wanted}) USING delta TBLPROPERTIES ({given})")
-    found = properties_of(spark, path)
+    try:
+        run(spark, f"CREATE TABLE IF NOT EXISTS {place_of(path)} ({wanted}) USING delta TBLPROPERTIES ({given})")
+        found = properties_of(spark, path)
+    except AnalysisException as error:
+        if _NO_TABLE not in str(error):
+            raise
+        raise QueryRefused(
+            f"path {path!r}: found files that are no Delta table; allowed is an empty path, or the table of this source"
+        ) from error
     for key, value in properties.items():
         if found.get(key) != value:
             raise QueryRefused(
