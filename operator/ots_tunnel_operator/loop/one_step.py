@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ots_tunnel_operator.apply import Applier
+from ots_tunnel_operator.apply.applier import Applier
+from ots_tunnel_operator.apply.create import ActionFailed
+from ots_tunnel_operator.apply.ownership import PredecessorThere
 from ots_tunnel_operator.assess.assessment import assess
 from ots_tunnel_operator.assess.kept_reports import observed_time
 from ots_tunnel_operator.assess.observed import find_unobserved
-from ots_tunnel_operator.create import ActionFailed
 from ots_tunnel_operator.diagnosis import internal_problem
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.kinds import TUNNEL, Manifest
@@ -21,7 +22,6 @@ from ots_tunnel_operator.loop.own_object import parsed
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.observe.pod_monitor import with_refusal
-from ots_tunnel_operator.ownership import PredecessorThere
 from ots_tunnel_operator.plan.actions import Plan, RecordStatus, Wait
 from ots_tunnel_operator.plan.planner import plan
 from ots_tunnel_operator.plan.rollout import refused

@@ -106,23 +106,29 @@ final class Walk {
     }
 
     SyncClientInterface tables(Account whose, ClientConfiguration configuration) {
-        return counted(SyncClientInterface.class, whose.tables(configuration));
+        return counted(SyncClientInterface.class, whose.tables(configuration), 1);
     }
 
     TunnelClientInterface tunnels(Account whose, ClientConfiguration configuration) {
-        return counted(TunnelClientInterface.class, whose.tunnels(configuration));
+        // this client closes idle connections, and seldom one that it is about to use: nothing was sent then
+        return counted(TunnelClientInterface.class, whose.tunnels(configuration), 3);
     }
 
-    /** A client of which is noted what it was asked and what was answered. */
-    private <T> T counted(Class<T> api, T client) {
+    /** A client of which is noted what it was asked and what was answered; tries: of a call whose connection was closed. */
+    private <T> T counted(Class<T> api, T client, int tries) {
         return api.cast(Proxy.newProxyInstance(api.getClassLoader(), new Class<?>[] {api}, (proxy, method, given) -> {
             called.add(method.getName());
-            try {
-                Object answer = method.invoke(client, given);
-                answered.add(method.getName());
-                return answer;
-            } catch (InvocationTargetException failed) {
-                throw failed.getCause();
+            for (int left = tries - 1; ; left--) {
+                try {
+                    Object answer = method.invoke(client, given);
+                    answered.add(method.getName());
+                    return answer;
+                } catch (InvocationTargetException failed) {
+                    String text = String.valueOf(failed.getCause().getMessage());
+                    if (left == 0 || !text.contains("ConnectionClosedException")) {
+                        throw failed.getCause();
+                    }
+                }
             }
         }));
     }

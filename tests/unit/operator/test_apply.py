@@ -9,8 +9,9 @@ import pytest
 
 from ots_tunnel.model import TunnelType
 from ots_tunnel_operator import names
-from ots_tunnel_operator.apply import Applier
-from ots_tunnel_operator.create import ActionFailed
+from ots_tunnel_operator.apply.applier import Applier
+from ots_tunnel_operator.apply.create import ActionFailed
+from ots_tunnel_operator.apply.ownership import PredecessorThere
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.errors import KindMissing, KubeError
@@ -20,7 +21,6 @@ from ots_tunnel_operator.manifests.spark.rights import service_account
 from ots_tunnel_operator.manifests.spark.snapshot_application import snapshot_application
 from ots_tunnel_operator.manifests.worker_deployment import deployment
 from ots_tunnel_operator.manifests.worker_document import worker_config
-from ots_tunnel_operator.ownership import PredecessorThere
 from ots_tunnel_operator.plan.actions import (
     Action,
     ApplyObject,

@@ -9,7 +9,7 @@ import pytest
 
 from ots_tunnel.errors import PermissionDenied
 from ots_tunnel.model import TunnelType
-from ots_tunnel_operator.create import WITHDRAWALS, ActionFailed, Creator
+from ots_tunnel_operator.apply.create import WITHDRAWALS, ActionFailed, Creator
 from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.errors import KubeError

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from ots_tunnel_operator.apply import Applier
-from ots_tunnel_operator.create import ActionFailed
+from ots_tunnel_operator.apply.applier import Applier
+from ots_tunnel_operator.apply.create import ActionFailed
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.errors import KindMissing, KubeError
 from ots_tunnel_operator.kube.kinds import POD_MONITOR, Kind, Manifest

@@ -65,6 +65,7 @@ def config(**files: Any) -> QueryConfig:
 
 def started(monkeypatch: pytest.MonkeyPatch, spark: Spark, **files: Any) -> Any:
     monkeypatch.setattr(delta, "Mirror", Mirror)
+    monkeypatch.setattr(delta, "check_age", lambda spark, path, checkpoint: spark.check_age(path, checkpoint))
     monkeypatch.setattr("ots_tunnel.spark.lake.tables.context_of", lambda spark: spark)
     wanted = config(format="Delta", **files)
     return delta.start_delta(wanted, spark, start.source_options(wanted))  # type: ignore[arg-type]  # a session played
@@ -93,6 +94,7 @@ def test_a_change_log_is_a_function_for_each_batch(monkeypatch: pytest.MonkeyPat
     calls = {name: (args, more) for name, args, more in spark.calls}
     (log,) = calls["foreachBatch"][0]
     assert (log.path, log.growth, log.upkeep is not None) == ("file:///lake/a b", "add", True)
+    assert calls["check_age"][0] == ("file:///lake/a b", "file:///var/lib/ots")
     assert calls["option"][0] == ("checkpointLocation", "file:///var/lib/ots")
     assert calls["trigger"][1] == {"processingTime": "5 seconds"}
     assert spark.conf["spark.sql.parquet.compression.codec"] == "uncompressed"

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ots_tunnel_operator import names
-from ots_tunnel_operator.child_writer import ChildWriter
-from ots_tunnel_operator.create import ActionFailed, Creator
+from ots_tunnel_operator.apply.child_writer import ChildWriter
+from ots_tunnel_operator.apply.create import ActionFailed, Creator
+from ots_tunnel_operator.apply.removal import Removal
 from ots_tunnel_operator.diagnosis import crd_outdated, kube_problem, pod_monitor_problem
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.errors import REFUSALS, KubeError, NameConflict
@@ -28,7 +29,6 @@ from ots_tunnel_operator.plan.actions import (
     EnsureDestination,
     RecordStatus,
 )
-from ots_tunnel_operator.removal import Removal
 from ots_tunnel_operator.reset.record import State
 from ots_tunnel_operator.status_write import StatusOutdated, dropped_fields, write_status
 from ots_tunnel_operator.world.resource import Resource

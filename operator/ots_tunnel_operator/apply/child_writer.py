@@ -10,7 +10,8 @@ import logging
 from typing import assert_never
 
 from ots_tunnel_operator import names
-from ots_tunnel_operator.create import ActionFailed
+from ots_tunnel_operator.apply.create import ActionFailed
+from ots_tunnel_operator.apply.ownership import refuse_foreign
 from ots_tunnel_operator.diagnosis import pod_template_refused
 from ots_tunnel_operator.kube.cluster import Cluster, Reader
 from ots_tunnel_operator.kube.drift import is_current, owned_hash, stamp, stamped
@@ -28,7 +29,6 @@ from ots_tunnel_operator.kube.kinds import (
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.observe.trial import try_template
-from ots_tunnel_operator.ownership import refuse_foreign
 from ots_tunnel_operator.plan.actions import (
     ApplyObject,
     ApplyToExisting,

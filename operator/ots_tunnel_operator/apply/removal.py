@@ -6,8 +6,8 @@ import asyncio
 import logging
 
 from ots_tunnel.errors import ObjectNotExist, ParameterInvalid
+from ots_tunnel_operator.apply.create import ActionFailed
 from ots_tunnel_operator.assess.creation import CREATE_SECONDS
-from ots_tunnel_operator.create import ActionFailed
 from ots_tunnel_operator.diagnosis import Place, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.log_actions import LogAction
