@@ -114,7 +114,7 @@ final class Walk {
         return counted(TunnelClientInterface.class, whose.tunnels(configuration), 3);
     }
 
-    /** A client of which is noted what it was asked and what was answered; tries: of a call whose connection was closed. */
+    /** A client of which is noted what it was asked and what was answered; tries: of a call that finds no connection. */
     private <T> T counted(Class<T> api, T client, int tries) {
         return api.cast(Proxy.newProxyInstance(api.getClassLoader(), new Class<?>[] {api}, (proxy, method, given) -> {
             called.add(method.getName());
