@@ -45,7 +45,7 @@ VERBS = {
 READS = {"get", "list"}
 #: Writes whose kind is not in the call: they hand on that of a caller, which is looked at there.
 HANDED_ON = {
-    ("apply.py", "delete"),
+    ("apply/child_writer.py", "delete"),
     ("kube/write_through.py", "create"),
     ("kube/write_through.py", "replace"),
     ("kube/write_through.py", "patch"),
