@@ -69,6 +69,17 @@ async def test_a_file_appears_when_it_is_full(open_channel: Opener, tmp_path: Pa
     assert contents(tmp_path) == [[1, 2]]
 
 
+async def test_the_pages_of_a_file_have_one_confirmation(open_channel: Opener) -> None:
+    """With one each, a file that is filled for long takes memory for every page, in no budget."""
+    channel = open_channel(max_bytes=1_000_000)
+    await channel.open(START)
+    first, second = await put(channel, changes(1), OpenGuard()), await put(channel, changes(2), OpenGuard())
+    await channel.end(abandoned=False)
+
+    assert first is second
+    await asyncio.wait_for(first, 10)
+
+
 async def test_a_file_appears_when_its_time_is_over(open_channel: Opener, tmp_path: Path) -> None:
     channel = open_channel(max_bytes=1_000_000, max_seconds=0.05)
     await channel.open(START)

@@ -114,6 +114,18 @@ async def test_no_page_of_a_file_is_confirmed_before_the_letters_of_all_are_stor
     assert run.stored() == ["1.0", *(["2.0"] if len(last) == 2 else [])]
 
 
+async def test_pages_without_letters_have_one_confirmation_for_each_file(tmp_path: Path) -> None:
+    """With one each, a file that is filled for long takes memory for every page, in no budget."""
+    run = Run(tmp_path)
+    await run.begin()
+    pages = [await run.take(1, 1), await run.take(2, 2), await run.take(3, 3, BAD), await run.take(4, 4)]
+
+    assert pages[0] is pages[1] is pages[3] is not pages[2]
+    await run.sink.end(C, abandoned=False)
+    await asyncio.wait_for(asyncio.gather(*pages), 60)
+    assert run.stored() == ["1.0", "2.0", "3.0", "4.0"]
+
+
 async def test_letters_that_are_refused_keep_the_file_of_their_page_from_appearing(tmp_path: Path) -> None:
     run = Run(tmp_path)
     run.letters.error = SinkRejected("AccessDenied", "no")
