@@ -1,14 +1,15 @@
-"""Where the CPU of a sink goes: each part of the work alone, in one process, without a network and without a service.
+"""Where the CPU of a sink goes: each part of the work alone, in one process; a web service in another takes batches.
 
     python -m tests.bench.sinks.parts [--rounds N]
 
 Prints CPU seconds per million rows of the scene. What a run of `tests.bench.sinks` takes beyond the sum of its parts is
-reading, the pipeline, and the calls of a destination.
+reading and the pipeline.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import hashlib
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import aiohttp
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
@@ -29,19 +31,23 @@ from ots_tunnel.protocol.page import read_page
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.cloud_events import Event, Events, batch_body
+from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, Events, batch_body
 from ots_tunnel.sinks.files.parquet import ROW_GROUP_BYTES
 from ots_tunnel.sinks.files.rows.declared import Declared
 from ots_tunnel.sinks.files.rows.row_form import ChangeLogForm, RowForm, TypedForm
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.json_bytes import json_lines
+from ots_tunnel.transport.guarded_body import GuardedBody
 from tests.bench.bench_scene import REQUEST_ROWS, declared_columns, key_of, row_of
 from tests.bench.figures import MILLION
+from tests.bench.sinks.receiver import running_receiver
 
 CHANNEL = ChannelId("channel-1")
 #: Rows of a page, and pages: more rows than a row group of Parquet has.
 PAGE_ROWS, PAGES = 1_000, 20
 ROWS = PAGE_ROWS * PAGES
+#: That a request may take.
+SECONDS = 30.0
 VERSION_MS, WRITTEN_US = 1_700_000_000_000, 1_700_000_000_000_000
 
 
@@ -185,6 +191,18 @@ def _events(pages: list[list[Record]]) -> Iterator[Part]:
     yield Part(name, "group them into batches", group)
     yield Part(name, "join a batch", lambda: [batch_body(batch) for batch in batches])
     yield Part(name, "SHA-256 of a batch", lambda: [hashlib.sha256(body).hexdigest() for body in bodies])
+    with running_receiver() as receiver:
+        yield Part(name, "a request for each batch", lambda: asyncio.run(_send(receiver.url("parts"), bodies)))
+
+
+async def _send(url: str, bodies: list[bytes]) -> None:
+    """Post the batches one after the other, as the sink does."""
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+        for body in bodies:
+            guarded = GuardedBody(body, lambda: None, SECONDS)
+            async with session.post(url, data=guarded, headers={"content-type": CONTENT_TYPE}) as answer:
+                answer.raise_for_status()
+                guarded.answered()
 
 
 if __name__ == "__main__":
