@@ -99,11 +99,11 @@ wheels() { # EXTRA...: downloads the packages of uv.lock, for the image's Python
   rm "$list"
 }
 
-delta() { # Delta's jars into the context, where the Containerfile finds them
+lake() { # the jars of Delta and for buckets into the context, where the Containerfile finds them
   local jars
   # in a shell of its own: the lock of the download has the number of this script's
-  jars=$(maven_jars delta "Delta's jars" "$ROOT/worker/image/delta" && printf '%s' "$JARS") || fail "no jars of Delta, see above"
-  cp "$jars"/*.jar "$CONTEXT/worker/image/delta/"
+  jars=$(maven_jars lake "the jars of Delta and for buckets" "$ROOT/worker/image/lake" && printf '%s' "$JARS") || fail "no jars of Delta, see above"
+  cp "$jars"/*.jar "$CONTEXT/worker/image/lake/"
 }
 
 build() { # TARGET NAME HASH BUILD-ARGS...
@@ -175,7 +175,7 @@ fi
 if want spark; then
   if missing spark "-spark-$spark"; then
     wheels spark
-    delta
+    lake
     base "$BUILD_PACKAGES"
     build_base=$BASE
     base "$SPARK_PACKAGES" "$CACHE/programs/$operator"

@@ -15,7 +15,7 @@ as it has them. Not run with each minor:
 - Spark Connect: a server and a JVM of its own. It has the same source, and runs with the lock's minor alone, here.
 - kills of all processes: a program of its own for each run. What they try is our order of checkpoints and Spark's,
   and takes minutes. They run with the lock's minor in `make test`.
-- copies, documents of queries and Delta (`test_snapshot`, `test_query_driver`, `test_lake`): programs of our images,
+- copies, documents of queries and Delta (`test_snapshot`, `test_query_driver`, `lake`): programs of our images,
   which have the lock's minor.
 """
 

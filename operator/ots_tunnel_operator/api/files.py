@@ -138,8 +138,8 @@ class FilesSink(FileStore):
 
     url: Annotated[FileUrl, Field(json_schema_extra=immutable("sink.files.url"))]
     """s3://bucket/prefix, or file:///path on a volume that workers.podTemplate mounts into the container `worker`; with
-    engine.stream Spark, on one that spark.driver.podTemplate and spark.executor.podTemplate mount. Immutable: another
-    place would get only what comes later."""
+    engine.stream Spark, on one that spark.driver.podTemplate and spark.executor.podTemplate mount, and a bucket only
+    with format Delta. Immutable: another place would get only what comes later."""
     format: Annotated[
         Literal["JsonLines", "Parquet", "Delta"], Field(json_schema_extra=immutable("sink.files.format"))
     ] = "JsonLines"

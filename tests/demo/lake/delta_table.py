@@ -14,7 +14,7 @@ from tests.demo.lake.comparison import Row
 
 #: Columns that a mirror has besides attributes: values that no column tells, and the version of each value.
 OTHERS, VERSIONS = "_others", "_versions"
-_JARS = Path(__file__).parents[2] / "spark" / "build_delta.sh"
+_JARS = Path(__file__).parents[2] / "spark" / "lake" / "build_jars.sh"
 
 
 class DeltaTable:

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from kubernetes_validate import validate
 
+from ots_tunnel.query.bucket import PROFILE_FILE
 from ots_tunnel.query.document import load_query_config
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests.spark.query_document import QUERY_FILE, query_config
@@ -58,6 +59,20 @@ CASES: dict[str, dict[str, Any]] = {
                 "unknownColumns": "Map",
             }
         },
+    },
+    "bucket": {
+        **BY_QUERY,
+        "sink": {
+            "files": {
+                "url": "s3://lake/flights",
+                "endpoint": "https://oss-cn-hangzhou.aliyuncs.com",
+                "region": "oss-cn-hangzhou",
+                "bucketInHost": True,
+                "credentials": {"secretRef": {"name": "lake-keys"}},
+                "format": "Delta",
+            }
+        },
+        "spark": {"checkpoint": {"claimName": "flights-checkpoint"}},
     },
 }
 
@@ -120,9 +135,23 @@ def test_checkpoints_are_the_drivers_alone_and_keys_where_the_service_is_called(
         for role in ("driver", "executor")
     }
 
-    # executors read the rows with which a mirror begins
-    keys = {"source-secret"} if case == "mirror" else set()
-    assert volumes == {"driver": {"config", "source-secret", "checkpoint", "files"}, "executor": {"files"} | keys}
+    # executors read the rows with which a mirror begins, and write into a bucket by its profile
+    keys = {"mirror": {"source-secret"}, "bucket": {"config", "sink-secret"}}.get(case, set())
+    of_driver = {"config", "source-secret", "checkpoint"}
+    if case == "bucket":
+        assert volumes == {"driver": of_driver | {"sink-secret"}, "executor": keys}
+    else:
+        assert volumes == {"driver": of_driver | {"files"}, "executor": {"files"} | keys}
+
+
+def test_executors_have_the_profile_of_a_bucket_without_the_document() -> None:
+    documents = rendered("bucket")
+    (data,) = (item["data"] for item in documents if item.get("data"))
+    volumes = documents[-1]["spec"]["executor"]["template"]["spec"]["volumes"]
+
+    (config,) = (volume["configMap"] for volume in volumes if volume["name"] == "config")
+    assert [item["key"] for item in config["items"]] == [PROFILE_FILE]
+    assert "/etc/ots/secrets/sink/accessKeyId" in data[PROFILE_FILE]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -472,8 +472,14 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         BY_QUERY,
         BY_QUERY | {"sink": {"files": PARQUET}},
         "spec.sink.files.url",
-        "files.url must be file:///path with engine.stream Spark, a folder on a volume that spark.driver.podTemplate "
-        "and spark.executor.podTemplate mount: found s3://shop/orders",
+        "files.url must be file:///path with engine.stream Spark and another files.format than Delta, a folder on a "
+        "volume that spark.driver.podTemplate and spark.executor.podTemplate mount: found s3://shop/orders",
+    ),
+    "a query that trusts another authority": (
+        BY_QUERY | {"sink": {"files": BUCKET | {"format": "Delta"}}},
+        BY_QUERY | {"sink": {"files": BUCKET | {"format": "Delta", "caRef": {"name": "store-ca"}}}},
+        "spec.sink.files.caRef",
+        "files.caRef is not for engine.stream Spark, whose Java trusts the authorities of spark.image: leave it out",
     ),
     "a query with files of a size": (
         BY_QUERY | {"sink": {"files": LAKE | {"columns": [PRICE], "unknownColumns": "Map"}}},

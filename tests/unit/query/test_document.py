@@ -12,6 +12,8 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel.query.document import QueryConfig, dump_query_config, load_query_config
 from tests.support.documents.query_document import QUERY
 
+KEYS = {"directory": "/etc/ots/secrets/sink"}
+
 
 def stored(folder: Path, document: dict[str, Any]) -> Path:
     path = folder / "query.yaml"
@@ -22,6 +24,10 @@ def stored(folder: Path, document: dict[str, Any]) -> Path:
 def parquet(*names: str) -> dict[str, Any]:
     columns = [{"name": name, "type": "string"} for name in names]
     return {"url": "file:///lake", "format": "Parquet", "columns": columns}
+
+
+def bucket(url: str) -> dict[str, Any]:
+    return {"url": url, "format": "Delta"}
 
 
 def mirror(name: str) -> dict[str, Any]:
@@ -38,7 +44,25 @@ def test_a_document_is_read_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"sink": {"files": {"url": "s3://lake/t"}}}, "sink.files.url: found 's3://lake/t', allowed is file:///path"),
+        (
+            {"sink": {"files": {"url": "s3://lake/t"}}},
+            "sink.files.url: found 's3://lake/t' with format JsonLines, allowed is file:///path with it, or",
+        ),
+        ({"sink": {"files": bucket("s3://lake")}}, "sink.files.url: found 's3://lake', allowed is file:///path"),
+        ({"sink": {"files": bucket("s3://my_lake/t")}}, "sink.files.url: found 's3://my_lake/t', allowed is"),
+        ({"sink": {"files": bucket("s3://lake/a//t")}}, "sink.files.url: found 's3://lake/a//t', allowed is a prefix"),
+        (
+            {"sink": {"files": bucket("s3://lake/t") | {"credentials": KEYS, "caFile": "/ca.pem"}}},
+            "sink.files.caFile: found a file, allowed is none: Java trusts the authorities of its own store",
+        ),
+        (
+            {"sink": {"files": bucket("s3://lake/t") | {"profileFile": "/bucket.ini"}}},
+            "sink.files.profileFile: found without credentials, allowed is with them",
+        ),
+        (
+            {"sink": {"files": mirror("price") | {"endpoint": "https://oss-cn-hangzhou.aliyuncs.com"}}},
+            "sink.files.endpoint: found with url 'file:///lake', allowed is a url s3://bucket/prefix with it",
+        ),
         (
             {"sink": {"files": {"url": "file:///lake", "columns": [{"name": "a", "type": "string"}]}}},
             "sink.files.columns: found with format JsonLines, allowed are Parquet and Delta with it",

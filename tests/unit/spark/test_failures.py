@@ -65,6 +65,8 @@ def test_a_job_s_error_is_the_line_of_this_package_in_spark_s_text() -> None:
     )
 
     assert line_of_job(RuntimeError(text)) == "ots_tunnel.errors.ConnectionLost: gone"
+    of_java = "An error occurred while calling o55.sql.\n: java.nio.file.AccessDeniedException: s3a://shop\n\tat a.b"
+    assert line_of_job(RuntimeError(of_java)) == "java.nio.file.AccessDeniedException: s3a://shop"
     assert line_of_job(RuntimeError("\nJob 3 cancelled\nmore")) == "Job 3 cancelled"
     assert line_of_job(RuntimeError()) == "RuntimeError"
 

@@ -40,6 +40,8 @@ class FileStoreConfig(ConfigModel):
     changes."""
 
     _only_for_buckets: ClassVar[tuple[str, ...]] = ("endpoint", "region", "bucketInHost", "credentials", "caFile")
+    #: Whether nothing but the document can tell the credentials of a bucket.
+    _needs_credentials: ClassVar[bool] = True
 
     @property
     def place(self) -> tuple[str, str]:
@@ -54,7 +56,7 @@ class FileStoreConfig(ConfigModel):
             prefix = urlsplit(self.url).path.strip("/")
             if prefix and not _NO_FOLDERS.isdisjoint(prefix.split("/")):
                 raise Contradiction("url", f"found {self.url!r}, allowed is a prefix without //, /./ and /../")
-            if self.credentials is None:
+            if self.credentials is None and self._needs_credentials:
                 raise Contradiction("credentials", f"missing, url {self.url!r} needs {{directory: ...}}")
             if self.ca_file is not None and str(self.endpoint or "").startswith("http:"):
                 raise Contradiction("caFile", f"found with endpoint {self.endpoint}, allowed is https:// with it")

@@ -1,23 +1,26 @@
-"""The part of a query's document that names its files: a folder of them, or a Delta table.
+"""The part of a query's document that names its files: a folder of them, or a Delta table, also one in a bucket.
 
-format      mode         what the folder holds
-JsonLines   ChangeLog    every change, by Spark's file sink
-Parquet     ChangeLog    the same, typed
-Delta       ChangeLog    every change, as rows of a Delta table
-Delta       Mirror       the present rows of the source table, as a Delta table
+format      mode         what the place holds                                  file:///path   s3://bucket/prefix
+JsonLines   ChangeLog    every change, by Spark's file sink                    yes            no
+Parquet     ChangeLog    the same, typed                                       yes            no
+Delta       ChangeLog    every change, as rows of a Delta table                yes            yes
+Delta       Mirror       the present rows of the source table, as a table      yes            yes
+
+Spark's file sink is for folders alone: its log of batches needs files that appear whole and only if there is none of
+their name, which a bucket's driver in Hadoop does not give it. Delta has a way of its own to write to buckets.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, model_validator
 
-from ots_tunnel.config import ConfigModel
 from ots_tunnel.config.allowed import Words
-from ots_tunnel.config.files import MOST_COLUMNS, OWN_COLUMNS, FileColumnConfig
+from ots_tunnel.config.base import NonEmptyPath
+from ots_tunnel.config.files import MOST_COLUMNS, OWN_COLUMNS, FileColumnConfig, FileStoreConfig
 from ots_tunnel.config.problems import Contradiction
 from ots_tunnel.query.spelling import OTHERS, VERSIONS, is_of_delta, spelled
 
@@ -25,11 +28,19 @@ from ots_tunnel.query.spelling import OTHERS, VERSIONS, is_of_delta, spelled
 DELTA: Final = "Delta"
 
 
-class QueryFilesConfig(ConfigModel):
+class QueryFilesConfig(FileStoreConfig):
     """A folder of files of changes, or a Delta table, which Spark writes."""
 
-    url: Annotated[str, Field(pattern=r"^file:///[^?#\s]+$"), Words("file:///path, without spaces, ? and #")]
-    """file:///path of a folder that driver and executors share."""
+    url: Annotated[
+        str,
+        # a table at the root of a bucket would take everything in it for its own, and remove it in time
+        Field(pattern=r"^(file:///[^?#\s]+|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[^?#\s]+)$"),
+        Words("file:///path, or s3://bucket/prefix with small letters, digits, . and - in bucket; no spaces, ? and #"),
+    ]
+    """file:///path of a folder that driver and executors share, or s3://bucket/prefix, with Delta."""
+    profile_file: NonEmptyPath | None = None
+    """File that tells Hadoop where the credentials of a bucket are, the same path in driver and executors
+    (`query.bucket`); empty means one that the driver writes, for executors on its machine."""
     format: Literal["JsonLines", "Parquet", "Delta"] = "JsonLines"
     """JsonLines: one JSON object per record. Parquet: the same, typed. Delta: a table of Delta Lake."""
     mode: Literal["ChangeLog", "Mirror"] = "ChangeLog"
@@ -43,6 +54,26 @@ class QueryFilesConfig(ConfigModel):
     is empty: the table gets a column. Map: they are in one column. Error: a record with one of them ends the query."""
     compression: Literal["none", "gzip", "zstd"] = "none"
     """Compression of whole files (JsonLines) or of their pages (Parquet, Delta). Spark has no zstd for JsonLines."""
+
+    _only_for_buckets: ClassVar[tuple[str, ...]] = (*FileStoreConfig._only_for_buckets, "profileFile")
+    #: Without them the session's own settings of Hadoop tell them, or the machine's role.
+    _needs_credentials: ClassVar[bool] = False
+
+    @property
+    def is_bucket(self) -> bool:
+        """Whether the place is a bucket."""
+        return self.url.startswith("s3:")
+
+    @model_validator(mode="after")
+    def _is_a_table_in_a_bucket(self) -> Self:
+        if self.is_bucket and self.format != DELTA:
+            found = f"found {self.url!r} with format {self.format}"
+            raise Contradiction("url", f"{found}, allowed is file:///path with it, or format Delta")
+        if self.ca_file is not None:
+            raise Contradiction("caFile", "found a file, allowed is none: Java trusts the authorities of its own store")
+        if self.profile_file is not None and self.credentials is None:
+            raise Contradiction("profileFile", "found without credentials, allowed is with them")
+        return self
 
     @model_validator(mode="after")
     def _fits_its_format(self) -> Self:
@@ -73,5 +104,10 @@ class QueryFilesConfig(ConfigModel):
 
 
 def files_folder(files: QueryFilesConfig) -> Path:
-    """Path of the folder."""
+    """Path of the folder, of a place that is no bucket."""
     return Path(unquote(urlsplit(files.url).path))
+
+
+def table_place(files: QueryFilesConfig) -> str:
+    """The place of a Delta table as Spark has it; without its scheme it would be one of `spark.hadoop.fs.defaultFS`."""
+    return f"s3a:{files.url.removeprefix('s3:')}" if files.is_bucket else f"file://{files_folder(files)}"

@@ -6,8 +6,9 @@ The promise is that each change is in one file that Spark's log of the files has
                               that is repeated is written again
     whole files in the logs   batches and files are logged by a file that appears at once and only if it is not there:
                               else a driver reads half of one, or two drivers log the same batch
-    Delta's own way to commit a local table's commits appear at once and only if there is none of that number: else
-                              two drivers write the same one, and one of both batches is gone
+    Delta's own way to commit a table's commits appear at once and only if there is none of that number: else two
+                              drivers write the same one, and one of both batches is gone. In a bucket Delta's own way
+                              sees to that within one driver; the one with DynamoDB does it among all
     one attempt of a task     with speculation a second one writes the same rows beside the first. Spark's log has one
                               of both files, other readers of the folder see both
 
@@ -33,6 +34,8 @@ RESERVED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "spark.hadoop.fs.AbstractFileSystem.file.impl": ((), _WHOLE),
     "spark.delta.logStore.class": ((), _COMMITS),
     "spark.delta.logStore.file.impl": ((), _COMMITS),
+    "spark.delta.logStore.s3a.impl": (("io.delta.storage.s3dynamodblogstore",), _COMMITS),
+    "spark.hadoop.fs.s3a.impl": ((), _COMMITS),
     "spark.speculation": (("false",), _ONCE),
 }
 

@@ -32,6 +32,9 @@ from ots_tunnel.protocol.service_codes import service_error
 _ENDS_QUERY: Final = (PossibleGap, QueryRefused, ReplayDiffers, TunnelExpired)
 _OUR_ERROR: Final = re.compile(r"ots_tunnel\.errors\.(\w+)(?:: |$)")
 
+#: With what the bridge to the JVM begins the text of any error.
+_CALL: Final = re.compile(r"An error occurred while calling \S+\.")
+
 #: Most characters of a line; Spark joins whole stack traces into one error.
 LINE_CHARACTERS = 500
 
@@ -84,11 +87,11 @@ def one_line(error: object) -> str:
 
 
 def line_of_job(error: BaseException) -> str:
-    """What a failed job tells: the last line that names an error of this package, or Spark's first line."""
+    """What a failed job tells: the last line that names an error of this package, or Spark's first with a reason."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith("ots_tunnel.errors.")]
-    line = ours[-1] if ours else (lines or [type(error).__name__])[0]
-    return one_line(line)
+    theirs = [line.removeprefix(": ") for line in lines if not _CALL.fullmatch(line)]
+    return one_line(ours[-1] if ours else (theirs or lines or [type(error).__name__])[0])
 
 
 def is_final(error: TunnelError) -> bool:

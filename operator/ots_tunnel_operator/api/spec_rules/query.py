@@ -44,11 +44,17 @@ QUERY_RULES: Final = (
         found=f"'found ' + {sink_kind('self.sink')}",
     ),
     rule(
-        f"!({BY_QUERY}) || !has(self.sink.files) || self.sink.files.url.startsWith('file:')",
-        "files.url must be file:///path with engine.stream Spark, a folder on a volume that "
-        "spark.driver.podTemplate and spark.executor.podTemplate mount",
+        f"!({BY_QUERY}) || !has(self.sink.files) || self.sink.files.url.startsWith('file:') || "
+        "self.sink.files.format == 'Delta'",
+        "files.url must be file:///path with engine.stream Spark and another files.format than Delta, a folder on a "
+        "volume that spark.driver.podTemplate and spark.executor.podTemplate mount",
         field=".sink.files.url",
         found="'found ' + self.sink.files.url",
+    ),
+    rule(
+        f"!({BY_QUERY}) || !has(self.sink.files) || !has(self.sink.files.caRef)",
+        "files.caRef is not for engine.stream Spark, whose Java trusts the authorities of spark.image: leave it out",
+        field=".sink.files.caRef",
     ),
     rule(
         f"{BY_QUERY} || !has(self.sink.files) || self.sink.files.format != 'Delta'",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.api.files import FilesSink
 from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.files_place import folder_of
 from ots_tunnel_operator.manifests.spark.query_application import driver_pod
 from ots_tunnel_operator.manifests.spark.query_document import CHECKPOINT_DIRECTORY, query_config
@@ -36,9 +37,24 @@ def query_findings(obj: TablestoreTunnel) -> Iterator[Problem]:
         yield Problem(Reason.INVALID_SPEC, str(error))
     if files is None:
         return
-    folders = {folder_of(files): "files of the query", CHECKPOINT_DIRECTORY: "checkpoints of the query"}
+    folders = {CHECKPOINT_DIRECTORY: "checkpoints of the query"}
+    if not files.is_bucket:
+        folders = {folder_of(files): "files of the query", **folders}
     for text in conf_findings(settings.conf, folders):
         yield Problem(Reason.INVALID_SPEC, text)
+    if not files.is_bucket:
+        yield from _folder_problems(obj, files, templates)
+    yield from _checkpoint_problems(obj)
+
+
+def _folder_problems(
+    obj: TablestoreTunnel, files: FilesSink, templates: Mapping[str, tuple[Manifest, str]]
+) -> Iterator[Problem]:
+    """What the templates make of the folder of files.
+
+    Args:
+        templates: of driver and executors, by their paths, with the container of each.
+    """
     mounts = []
     for path, (template, container) in templates.items():
         mount = mount_of(template, folder_of(files), container)
@@ -48,18 +64,17 @@ def query_findings(obj: TablestoreTunnel) -> Iterator[Problem]:
     driver, executor = mounts
     if driver is not None and executor is not None and (places := _two_places(driver, executor, files)):
         yield _problem(files, f"{places}: mount the same folder of the same volume into both")
-    yield from _checkpoint_problems(obj, files)
-    if driver is not None and (shared := _shared_claim(obj, driver, files)):
-        yield _problem(files, shared)
-
-
-def _checkpoint_problems(obj: TablestoreTunnel, files: FilesSink) -> Iterator[Problem]:
-    """What the template makes of the driver's folder of checkpoints."""
     if folder_of(files).startswith(f"{CHECKPOINT_DIRECTORY}/") or folder_of(files) == CHECKPOINT_DIRECTORY:
         yield _problem(
             files,
             f"found below {CHECKPOINT_DIRECTORY}, where the driver has its checkpoints: mount the volume elsewhere",
         )
+    if driver is not None and (shared := _shared_claim(obj, driver, files)):
+        yield _problem(files, shared)
+
+
+def _checkpoint_problems(obj: TablestoreTunnel) -> Iterator[Problem]:
+    """What the template makes of the driver's folder of checkpoints."""
     checkpoint = obj.spec.spark_settings.checkpoint
     mount = mount_of(driver_pod(obj), CHECKPOINT_DIRECTORY, DRIVER_CONTAINER)
     found = "no volume that may be written" if mount is None else repr(mount.place_of(CHECKPOINT_DIRECTORY))

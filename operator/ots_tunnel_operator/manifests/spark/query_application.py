@@ -1,9 +1,10 @@
-"""The SparkApplication that follows a tunnel into files. Pure."""
+"""The SparkApplication that follows a tunnel into files, or into a table of Delta. Pure."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from ots_tunnel.query.bucket import PROFILE_FILE
 from ots_tunnel.query.document import QueryConfig
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
@@ -116,9 +117,26 @@ def _driver_volumes(obj: TablestoreTunnel) -> tuple[Volume, ...]:
         Volume("config", DOCUMENT_DIRECTORY, {"configMap": {"name": query_config_name(obj.name)}}),
         secret_volume("source", obj.spec.source.credentials),
         Volume("checkpoint", CHECKPOINT_DIRECTORY, {"persistentVolumeClaim": {"claimName": claim}}, read_only=False),
+        *_bucket_volumes(obj),
     )
 
 
 def _executor_volumes(obj: TablestoreTunnel) -> tuple[Volume, ...]:
-    """Keys where executors call the service: they read the rows with which a mirror begins."""
-    return (secret_volume("source", obj.spec.source.credentials),) if obj.spec.is_mirror else ()
+    """Keys where executors call the service, for the rows with which a mirror begins, and those of their bucket."""
+    buckets = _bucket_volumes(obj)
+    source = (secret_volume("source", obj.spec.source.credentials),) if obj.spec.is_mirror else ()
+    return (*source, *((_profile_volume(obj), *buckets) if buckets else ()))
+
+
+def _bucket_volumes(obj: TablestoreTunnel) -> tuple[Volume, ...]:
+    """Keys of the bucket with the files; none for a folder."""
+    files = obj.spec.sink.files
+    if files is None or not files.is_bucket or files.credentials is None:
+        return ()
+    return (secret_volume("sink", files.credentials),)
+
+
+def _profile_volume(obj: TablestoreTunnel) -> Volume:
+    """The profile by which Hadoop finds the keys, where the driver has it; the document is the driver's alone."""
+    items = [{"key": PROFILE_FILE, "path": PROFILE_FILE}]
+    return Volume("config", DOCUMENT_DIRECTORY, {"configMap": {"name": query_config_name(obj.name), "items": items}})

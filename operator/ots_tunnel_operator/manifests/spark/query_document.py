@@ -9,11 +9,14 @@ from pydantic import ValidationError
 
 from ots_tunnel.config import describe
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.query.bucket import PROFILE_FILE, profile_text
 from ots_tunnel.query.document import QueryConfig, dump_query_config
 from ots_tunnel.snapshot.record import PROGRESS_LABEL
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.children import child
+from ots_tunnel_operator.manifests.sink_section import store_section
+from ots_tunnel_operator.manifests.spark.submission import DOCUMENT_DIRECTORY
 from ots_tunnel_operator.names import (
     ROLE_STREAM,
     SECRETS_DIRECTORY,
@@ -54,7 +57,8 @@ def query_config(obj: TablestoreTunnel, *, tunnel_id: str) -> QueryConfig:
         },
         "sink": {
             "files": {
-                "url": files.url,
+                **store_section(files, "sink"),
+                "profileFile": f"{DOCUMENT_DIRECTORY}/{PROFILE_FILE}" if files.is_bucket else None,
                 "format": files.format,
                 "mode": files.mode,
                 "columns": columns,
@@ -76,10 +80,11 @@ def query_config(obj: TablestoreTunnel, *, tunnel_id: str) -> QueryConfig:
 
 
 def query_config_map(obj: TablestoreTunnel, config: QueryConfig) -> Manifest:
-    """Build ConfigMap `<name>-stream-config` with the driver's document."""
-    return child(obj, "v1", "ConfigMap", query_config_name(obj.name), ROLE_STREAM) | {
-        "data": {QUERY_FILE: dump_query_config(config)}
-    }
+    """Build ConfigMap `<name>-stream-config` with the driver's document and, for a bucket, the profile of its keys."""
+    data = {QUERY_FILE: dump_query_config(config)}
+    if (keys := config.sink.files.credentials) is not None:
+        data[PROFILE_FILE] = profile_text(keys.directory)
+    return child(obj, "v1", "ConfigMap", query_config_name(obj.name), ROLE_STREAM) | {"data": data}
 
 
 def query_record_map(obj: TablestoreTunnel, *, tunnel_id: str) -> Manifest:

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ots_tunnel.query.document import QueryConfig
-from ots_tunnel.query.files import files_folder
+from ots_tunnel.query.files import table_place
 from ots_tunnel.spark.lake import ChangeLog, Mirror, Upkeep
 from ots_tunnel.spark.lake.checkpoints import check_age
 from ots_tunnel.spark.lake.growth import ADD, MAP, REFUSE
 from ots_tunnel.spark.lake.tables import check_session
+from ots_tunnel.spark.query.session import check_buckets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,15 +33,18 @@ def start_delta(config: QueryConfig, spark: SparkSession, source: Mapping[str, s
         source: options of the source `ots`.
 
     Raises:
-        QueryRefused: a session without Delta, another table in the folder, or a source table that no mirror can equal.
+        QueryRefused: a session without Delta, or without Hadoop's part for a bucket, another table in the place, or a
+            source table that no mirror can equal.
         ConfigError: the source is not there. TunnelError: the service does not answer, or refuses.
         PySparkException: Spark refuses it.
     """
     check_session(spark)
     files = config.sink.files
+    if files.is_bucket:
+        check_buckets(spark)
     spark.conf.set(_CODEC, _CODECS[files.compression])
-    # with their scheme: Spark takes a path without one for a folder of `spark.hadoop.fs.defaultFS`
-    path, checkpoint = f"file://{files_folder(files)}", f"file://{config.checkpoint_directory}"
+    # with its scheme, as the table has its own: Spark takes a path without one for one of `spark.hadoop.fs.defaultFS`
+    path, checkpoint = table_place(files), f"file://{config.checkpoint_directory}"
     growth, trigger = _GROWTH[files.unknown_columns], f"{config.trigger_interval_seconds} seconds"
     if files.mode == "Mirror":
         own = {name: value for name, value in source.items() if name != "columns"}

@@ -29,7 +29,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -46,6 +46,7 @@ from ots_tunnel.spark.failures import ends_query, line_of_job, one_line, told
 from ots_tunnel.spark.query.figures import FiguresAge, during_batch, progress_of
 from ots_tunnel.spark.query.folders import check_folders, leave_folders
 from ots_tunnel.spark.query.recorder import Recorder
+from ots_tunnel.spark.query.session import session_settings, start_session
 from ots_tunnel.spark.query.start import check_settings, start_query
 from ots_tunnel.spark.query.stop_request import StopRequest
 
@@ -75,13 +76,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         config = load_query_config(flags.config)
         recorder = recorder_of(config)
+        with session_settings(config) as settings:
+            return _run_in_a_session(config, settings, recorder)
     except ConfigError as error:
         logger.error("%s", error, extra={"action": LogAction.TERMINAL_ERROR})
         return 2
-    from pyspark.sql import SparkSession
 
+
+def _run_in_a_session(config: QueryConfig, settings: Mapping[str, str], recorder: Recorder | None) -> int:
     stop = StopRequest()
-    spark = SparkSession.builder.appName(f"ots-query {config.source.table}").getOrCreate()
+    spark = start_session(config, settings)
     try:
         stop.listen()  # the session has its own way with SIGINT
         return run(config, spark, recorder, stop)

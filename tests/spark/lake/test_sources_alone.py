@@ -17,8 +17,7 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.spark.lake.readiness import check_table, look_at, wait_until_unmoved
 from ots_tunnel.spark.stream.options import StreamOptions
 from ots_tunnel.tables import TableAdmin, TableSchema
-
-from .conftest import CREDENTIALS, KEYS, Instance
+from tests.spark.conftest import CREDENTIALS, KEYS, Instance
 
 
 @pytest.fixture

@@ -27,19 +27,18 @@ from ots_tunnel.model import Action, Marker, PrimaryKey, Stage, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import decode_rows, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
+from tests.spark.conftest import CREDENTIALS, KEYS
 from tests.support.lacking import lack
 from tests.support.lake.one_version_changes import Changes
 from tests.support.programs.processes import inherited_environment
 from tests.support.waiting import wait_until
 
-from .conftest import CREDENTIALS, KEYS
-
 # each run is a process of its own with its own JVM; the group lets one run at a time
 # each starts sessions of Spark with Delta, which take 20 s each where nothing runs beside them
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3600), pytest.mark.xdist_group("lake"), pytest.mark.lasts(500)]
 
-ROOT = Path(__file__).parents[2]
-BUILD = Path(__file__).parent / "build_delta.sh"
+ROOT = Path(__file__).parents[3]
+BUILD = Path(__file__).parent / "build_jars.sh"
 EXAMPLES = ROOT / "docs" / "examples"
 #: Exit code of the script where the machine lacks Java or the network.
 UNAVAILABLE = 1
@@ -158,7 +157,7 @@ class Runs:
             process.wait(30)
 
     def program(self, kind: str, options: dict[str, str], *more: str) -> int:
-        return self.run("-m", "tests.spark.lake_program", kind, json.dumps(options), str(self.folder), *more)
+        return self.run("-m", "tests.spark.lake.program", kind, json.dumps(options), str(self.folder), *more)
 
     def output(self) -> str:
         return (self.folder / "log").read_text(errors="replace")[-6000:]
@@ -195,7 +194,7 @@ def mirrored(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, tupl
     return found
 
 
-def _as_stored(rows: dict[tuple[Any, ...], dict[str, tuple[Any, int | None]]]) -> Any:
+def as_stored(rows: dict[tuple[Any, ...], dict[str, tuple[Any, int | None]]]) -> Any:
     """With integers that a column of doubles has as such: `number` gets one."""
     for cells in rows.values():
         if "number" in cells and cells["number"][0] == "int 5":
@@ -255,7 +254,7 @@ def test_a_mirror_equals_its_table_after_kills_behind_commits(
     source.write(changes.make(100))
     assert runs.program("mirror", source.options, *given, "--dump") == 0, runs.output()
 
-    assert mirrored(runs.dumped("rows")) == _as_stored(source.rows())
+    assert mirrored(runs.dumped("rows")) == as_stored(source.rows())
     assert len(check_history(runs.dumped("history"))) >= 2
     if growth == "add":
         added = {"price", "count", "odd `name`, (1).\\'", "gone", "${spark.app.name}"}
@@ -269,7 +268,7 @@ def test_a_document_makes_the_same_table_as_a_program(source: Source, runs: Runs
     source.write(changes.make(100))
     source.create_tunnel(TunnelType.Stream)
     source.write(changes.make(50))
-    driver = runs.start("-m", "ots_tunnel.spark.query.driver", "--config", str(_document(source, runs.folder, mode)))
+    driver = runs.start("-m", "ots_tunnel.spark.query.driver", "--config", str(document_of(source, runs.folder, mode)))
     try:
         wait_until(lambda: "batch 0 is written" in runs.output() or driver.poll() is not None, 900, explain=runs.output)
         source.write(changes.make(50))
@@ -286,13 +285,13 @@ def test_a_document_makes_the_same_table_as_a_program(source: Source, runs: Runs
     assert runs.program(kind, options, "--dump", *columns) == 0, runs.output()
     check_history(runs.dumped("history"))
     if mode == "Mirror":
-        assert mirrored(runs.dumped("rows")) == _as_stored(source.rows())
+        assert mirrored(runs.dumped("rows")) == as_stored(source.rows())
     else:
         assert len(runs.dumped("rows")) == 100
 
 
-def _document(source: Source, folder: Path, mode: str) -> Path:
-    files = {"url": (folder / "table").as_uri(), "format": "Delta", "mode": mode, "compression": "zstd"}
+def document_of(source: Source, folder: Path, mode: str, **more: Any) -> Path:
+    files = {"url": (folder / "table").as_uri(), "format": "Delta", "mode": mode, "compression": "zstd", **more}
     document = {
         "source": {
             **{name: source.options[name] for name in ("endpoint", "instance", "table", "tunnel")},
@@ -327,7 +326,7 @@ def test_a_folder_that_is_one_batch_older_than_its_table_is_refused(source: Sour
     old.rename(runs.folder / "checkpoint")
     source.write(changes.make(10))
 
-    document = _document(source, runs.folder, mode)
+    document = document_of(source, runs.folder, mode)
     assert runs.run("-m", "ots_tunnel.spark.query.driver", "--config", str(document)) == 2, runs.output()
     assert "the folder is older than the table" in runs.output()
 
@@ -337,7 +336,7 @@ def test_a_folder_with_files_that_are_no_table_is_refused(source: Source, runs: 
     (runs.folder / "table").mkdir()
     (runs.folder / "table" / "old.parquet").write_bytes(b"PAR1")
 
-    document = _document(source, runs.folder, "Mirror")
+    document = document_of(source, runs.folder, "Mirror")
     assert runs.run("-m", "ots_tunnel.spark.query.driver", "--config", str(document)) == 2, runs.output()
     assert "found files that are no Delta table" in runs.output()
 
@@ -449,7 +448,7 @@ def test_the_examples_run_as_they_are(source: Source, runs: Runs) -> None:
     source.write(changes.make(50))
     # the folder is laid out as the program's
     assert runs.program("mirror", source.options, "--dump", "--columns", "number DOUBLE") == 0, runs.output()
-    assert mirrored(runs.dumped("rows")) == _as_stored(source.rows())
+    assert mirrored(runs.dumped("rows")) == as_stored(source.rows())
 
 
 def _rows_added(table: Path) -> int:

@@ -1,6 +1,6 @@
 """A query into a Delta table, as a process that kills itself and its Spark between Delta's commit and Spark's own.
 
-    python -m tests.spark.lake_program mirror|log SOURCE FOLDER [--kill-after BATCH] [--dump] ...
+    python -m tests.spark.lake.program mirror|log SOURCE FOLDER [--kill-after BATCH] [--dump] ...
 
 SOURCE is JSON: the options of the stream. FOLDER has `table` and `checkpoint`, and what --dump writes: `rows.json` and
 `history.json`.
@@ -45,12 +45,13 @@ def main() -> None:
     parser.add_argument("--follow", action="store_true", help="follow until the kill")
     parser.add_argument("--growth", default="add")
     parser.add_argument("--columns", default="")
+    parser.add_argument("--table", help="in the place of FOLDER/table")
     given = parser.parse_args()
 
     spark = SparkSession.builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     register(spark)
-    table, checkpoint = str(given.folder / "table"), str(given.folder / "checkpoint")
+    table, checkpoint = given.table or str(given.folder / "table"), str(given.folder / "checkpoint")
     upkeep = Upkeep(compact_seconds=0.001, vacuum_seconds=0.001)
     trigger = {"processingTime": "100 milliseconds"} if given.follow else {"availableNow": True}
     if given.empty:
