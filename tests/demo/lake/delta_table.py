@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +18,21 @@ _JARS = Path(__file__).parents[2] / "spark" / "lake" / "build_jars.sh"
 
 
 class DeltaTable:
-    """The table of a folder; `close` ends the Spark.
+    """The table of a folder or a bucket; `close` ends the Spark.
 
     Args:
-        folder: of the table.
+        place: of the table.
         key: names of the key's columns.
+        settings: of the Spark, which a bucket needs.
 
     Raises:
         ClusterUnavailable: the machine lacks Java, or Delta's jars cannot be fetched.
     """
 
-    def __init__(self, folder: Path, key: Sequence[str]) -> None:
-        self._place = f"delta.`{folder}`"
+    def __init__(self, place: str, key: Sequence[str], settings: Mapping[str, str]) -> None:
+        self._place = f"delta.`{place}`"
         self._key = tuple(key)
-        self._spark = _session()
+        self._spark = _session(settings)
 
     def rows(self) -> Iterator[Row]:
         """Yield key, and value and version of each attribute, in the order of the keys."""
@@ -54,7 +55,7 @@ class DeltaTable:
         self._spark.stop()
 
 
-def _session() -> SparkSession:
+def _session(more: Mapping[str, str]) -> SparkSession:
     built = subprocess.run([_JARS], capture_output=True, text=True, check=False)
     if built.returncode:
         raise ClusterUnavailable(built.stderr.strip().splitlines()[-1])
@@ -71,6 +72,7 @@ def _session() -> SparkSession:
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.log.level": "ERROR",
         "spark.ui.showConsoleProgress": "false",
+        **more,
     }
     builder = SparkSession.builder.master("local[2]").appName("look at a mirror")
     for name, value in settings.items():

@@ -20,9 +20,10 @@ def lake_object(scenario: Scenario, files: dict[str, Any], *, memory: str = "1g"
 
     Args:
         scenario: names and endpoint.
-        files: fields of `sink.files` beside the url.
+        files: fields of `sink.files`; without a url they are in the volume of files.
         memory: Java heap of driver and executor.
     """
+    in_volume = "url" not in files
     return {
         "apiVersion": "ots-tunnel.dev/v1alpha1",
         "kind": "TablestoreTunnel",
@@ -36,17 +37,13 @@ def lake_object(scenario: Scenario, files: dict[str, Any], *, memory: str = "1g"
                 "tunnel": {"name": TUNNEL, "type": "Stream"},
             },
             "engine": {"stream": "Spark"},
-            "sink": {"files": {"url": f"file://{MOUNT}/{FOLDER}", **files}},
+            "sink": {"files": {"url": f"file://{MOUNT}/{FOLDER}"} | files},
             "spark": {
                 "checkpoint": {"claimName": CHECKPOINT},
                 "triggerIntervalSeconds": 5,
-                "driver": {"cores": 1, "memory": memory, "podTemplate": _with_files("spark-kubernetes-driver")},
-                "executor": {
-                    "instances": 1,
-                    "cores": 1,
-                    "memory": memory,
-                    "podTemplate": _with_files("spark-kubernetes-executor"),
-                },
+                "driver": {"cores": 1, "memory": memory} | _with_files("spark-kubernetes-driver", in_volume),
+                "executor": {"instances": 1, "cores": 1, "memory": memory}
+                | _with_files("spark-kubernetes-executor", in_volume),
                 "conf": {
                     "spark.kubernetes.driver.request.cores": "200m",
                     "spark.kubernetes.executor.request.cores": "200m",
@@ -56,7 +53,9 @@ def lake_object(scenario: Scenario, files: dict[str, Any], *, memory: str = "1g"
     }
 
 
-def _with_files(container: str) -> dict[str, Any]:
+def _with_files(container: str, in_volume: bool) -> dict[str, Any]:
+    if not in_volume:
+        return {}
     mounts = [{"name": "files", "mountPath": MOUNT}]
     volume = {"name": "files", "persistentVolumeClaim": {"claimName": FILES}}
-    return {"spec": {"containers": [{"name": container, "volumeMounts": mounts}], "volumes": [volume]}}
+    return {"podTemplate": {"spec": {"containers": [{"name": container, "volumeMounts": mounts}], "volumes": [volume]}}}

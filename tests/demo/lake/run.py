@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ from tests.demo import environment
 from tests.demo.emulator_admin import EmulatorAdmin
 from tests.demo.environment import Endpoints
 from tests.demo.kube import DemoError, Kube, wait_until
+from tests.demo.lake.bucket import Bucket
 from tests.demo.lake.comparison import Comparison, Row, compare
 from tests.demo.lake.delta_table import DeltaTable
 from tests.demo.lake.lake_object import DRIVER, FOLDER, NAME, lake_object
@@ -41,6 +42,8 @@ SETTLED = 40
 QUESTION = "SELECT carrier, count(*) AS flights FROM {table} GROUP BY carrier ORDER BY flights DESC LIMIT 5"
 HISTORY = "DESCRIBE HISTORY {table} LIMIT 5"
 
+BucketOf = Callable[[local_cluster.Cluster], AbstractContextManager[Bucket]]
+
 
 @dataclass
 class Result:
@@ -58,8 +61,17 @@ class Result:
 class LakeDemo:
     """One run of a scenario on the local cluster."""
 
-    def __init__(self, scenario: Scenario, kube: Kube, endpoints: Endpoints, volumes: Volumes, story: Story) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        kube: Kube,
+        endpoints: Endpoints,
+        volumes: Volumes,
+        story: Story,
+        bucket: Bucket | None = None,
+    ) -> None:
         self._scenario = scenario
+        self._bucket = bucket
         self._kube = kube
         self._endpoints = endpoints
         self._volumes = volumes
@@ -79,6 +91,8 @@ class LakeDemo:
             writer.start()
             stack.callback(writer.stop)
             self._kube.apply(*self._volumes.manifests())
+            if self._bucket is not None:
+                self._kube.apply(self._bucket.manifest(scenario.namespace))
             stack.enter_context(self._kube.watching("-n", scenario.namespace, "ott", show=story.note))
             self._existing_rows()
             self._kill_the_driver()
@@ -86,7 +100,9 @@ class LakeDemo:
 
     def compare(self) -> None:
         """Compare every row, value and version of the table with the mirror, and ask the mirror something."""
-        table = DeltaTable(self._volumes.files / FOLDER, KEY_COLUMNS)
+        folder = str(self._volumes.files / FOLDER)
+        place, settings = (folder, {}) if self._bucket is None else (self._bucket.place, self._bucket.settings)
+        table = DeltaTable(place, KEY_COLUMNS, settings)
         try:
             columns = (TextColumn("   {task.description} {task.completed:,} rows"),)
             with Progress(*columns, console=self._story.console) as progress:
@@ -103,7 +119,8 @@ class LakeDemo:
     def _existing_rows(self) -> None:
         with self._story.phase("the mirror begins", "existing rows as one commit, while a writer keeps changing them"):
             begin = time.monotonic()
-            document = lake_object(self._scenario, FILES, memory="2g")
+            place = {} if self._bucket is None else self._bucket.files
+            document = lake_object(self._scenario, FILES | place, memory="2g")
             self._story.command("kubectl", "apply", "-f", "-")
             self._story.document(yaml.safe_dump(document, sort_keys=False))
             self._kube.apply(document)
@@ -175,8 +192,11 @@ def _has_caught_up(status: dict[str, Any], moment: float) -> bool:
     return time.time() >= moment and bool(status.get("lag", {}).get("caughtUp"))
 
 
-def run(scenario: Scenario, story: Story) -> Result:
+def run(scenario: Scenario, story: Story, bucket_of: BucketOf | None = None) -> Result:
     """Run the scenario on the local cluster and return the measured values.
+
+    Args:
+        bucket_of: gives the started cluster a bucket in the place of the volume of files.
 
     Raises:
         DemoError: a wait timed out, or a command failed.
@@ -191,7 +211,9 @@ def run(scenario: Scenario, story: Story) -> Result:
     with ExitStack() as stack:
         with story.phase("emulator", "Tablestore and Tunnel Service, in the cluster"):
             endpoints = stack.enter_context(environment.emulator(kube, scenario, images, story))
-        demo = LakeDemo(scenario, kube, endpoints, Volumes(cluster.state / "lake", scenario.namespace), story)
+        bucket = None if bucket_of is None else stack.enter_context(bucket_of(cluster))
+        volumes = Volumes(cluster.state / "lake", scenario.namespace)
+        demo = LakeDemo(scenario, kube, endpoints, volumes, story, bucket)
         with story.phase("load the table", "through the vendor's Python SDK"):
             demo.load()
         with story.phase("install both operators", "the Spark operator, and ours"):

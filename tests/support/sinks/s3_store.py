@@ -108,12 +108,15 @@ class _Quiet(WSGIRequestHandler):
 
 
 @contextmanager
-def s3_store(certificate: Path | None = None, authority: Path | None = None) -> Iterator[S3Store]:
+def s3_store(
+    certificate: Path | None = None, authority: Path | None = None, *, host: str = "127.0.0.1"
+) -> Iterator[S3Store]:
     """A store with the bucket `shop`, empty.
 
     Args:
         certificate: of a TLS server for localhost, with its key; None serves without TLS.
         authority: that has signed it.
+        host: address at which it listens: loopback, or the machine's own in a local cluster.
     """
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     s3_backends.reset()  # all stores of a process share them
@@ -140,10 +143,10 @@ def s3_store(certificate: Path | None = None, authority: Path | None = None) -> 
     if certificate is not None:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(certificate)
-    server = make_server("127.0.0.1", 0, answer, threaded=True, request_handler=_Quiet, ssl_context=tls)
+    server = make_server(host, 0, answer, threaded=True, request_handler=_Quiet, ssl_context=tls)
     thread = threading.Thread(target=server.serve_forever, name="s3", daemon=True)
     thread.start()
-    store.url = f"https://localhost:{server.server_port}" if tls else f"http://127.0.0.1:{server.server_port}"
+    store.url = f"https://localhost:{server.server_port}" if tls else f"http://{host}:{server.server_port}"
     client = _client(store.url, authority)
     client.create_bucket(Bucket=BUCKET)
     client.close()
