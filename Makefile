@@ -89,6 +89,7 @@ bench: setup ## Measure worker, emulator and operator; writes bench.json and the
 	@$(RUN) python -m tests.bench
 	@$(RUN) python -m tests.bench.shards
 	@$(RUN) python -m tests.bench.sinks
+	@$(RUN) python -m tests.bench.spark
 	@$(RUN) python -m tests.bench.emulator
 	@$(RUN) python -m tests.bench.emulator_durable
 	@$(RUN) python -m tests.bench.pages

@@ -12,7 +12,7 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 
-from tests.bench.tables.speed import memory, pages, shards, sinks, speed
+from tests.bench.tables.speed import memory, pages, shards, sinks, spark, speed
 from tests.docs.chart_values import chart_values
 from tests.docs.machines import client_picture, picture
 from tests.docs.object_fields import fields_of, refusals
@@ -51,7 +51,14 @@ PARTS: Mapping[str, Mapping[str, Part]] = {
     "docs/protocol.md": {"schedules": schedules, "sharp edges go": go_edges, "sharp edges java": java_edges},
     "docs/architecture.md": {"operator settings": operator_settings},
     "docs/emulator.md": {"settings": emulator_settings, "ledger": ledger, "programs": programs},
-    "docs/performance.md": {"speed": speed, "shards": shards, "sinks": sinks, "pages": pages, "memory": memory},
+    "docs/performance.md": {
+        "speed": speed,
+        "shards": shards,
+        "sinks": sinks,
+        "spark": spark,
+        "pages": pages,
+        "memory": memory,
+    },
     "charts/ots-tunnel-operator/README.md": {"values": chart_values},
 }
 

@@ -29,6 +29,12 @@ _TAKEN = re.compile(TAKEN + r": (?P<work>[^(]+) \(.*\)")
 #: Begins the names of the figures about sinks.
 SINK = "records into a sink"
 _SINK = re.compile(SINK + r": (?P<work>[^,(]+)(, beside (?P<peer>Java|Go) with (?P<library>\S+))? \(.*\)")
+#: Begins the names of the figures about Spark.
+SPARK = "rows in Spark"
+_SPARK = re.compile(
+    SPARK + r": (?P<work>[^,(]+)(, (?P<part>Python alone|beside a loop in (?P<peer>Python|Java)))? \(.*\)"
+)
+_SPARK_HEADERS = ("work", "ours", "at most", "met", "Python's part", "at most", "loop in Python", "loop in Java")
 _SINK_HEADERS = ("sink", "ours", "at most", "Java", "Go", "times better", "at least", "met")
 
 
@@ -52,6 +58,11 @@ def shards() -> str:
     return shard_table(json.loads(BENCH.read_text()))
 
 
+def spark() -> str:
+    """The table about Spark of the last kept run."""
+    return spark_table(json.loads(BENCH.read_text()))
+
+
 def memory() -> str:
     """The table about memory of the last kept run."""
     return memory_table(json.loads(BENCH.read_text()))
@@ -68,6 +79,24 @@ def memory_table(documents: Iterable[Mapping[str, Any]]) -> str:
     if not rows:
         return "No run of `make bench` with memory has been kept yet.\n"
     return "".join(f"| {' | '.join(row)} |\n" for row in (("what", "measured", "unit"), ("---",) * 3, *rows))
+
+
+def spark_table(documents: Iterable[Mapping[str, Any]]) -> str:
+    """The rows of `bench.json` about Spark."""
+    works: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for document in documents:
+        if found := _SPARK.fullmatch(document["name"]):
+            works.setdefault(found["work"], {})[found["peer"] or found["part"] or "all"] = document
+    if not works:
+        return "No run of `make bench` with Spark has been kept yet.\n"
+    rows = [_SPARK_HEADERS, ("---",) * len(_SPARK_HEADERS)]
+    for work, parts in works.items():
+        whole, python = parts["all"], parts["Python alone"]
+        met = _WORDS[whole["met"]]
+        peers = (_number(parts[peer]["peer"]) if peer in parts else "" for peer in ("Python", "Java"))
+        most = "" if python["goal"] is None else _number(python["goal"])
+        rows.append((work, _number(whole["ours"]), _number(whole["goal"]), met, _number(python["ours"]), most, *peers))
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def shard_table(documents: Iterable[Mapping[str, Any]]) -> str:

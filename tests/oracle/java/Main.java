@@ -8,10 +8,11 @@ import java.util.Arrays;
  * <pre>
  *   javaworker worker -endpoint=URL -instance=NAME -key-id=ID -tunnel=ID [...]
  *   javaworker walk   -endpoint=URL -admin=URL -instance=NAME -key-id=ID
+ *   javaworker scan   -endpoint=URL -instance=NAME -key-id=ID -tables=A,B -keys=K,L [-columns=X,Y]
  * </pre>
  *
  * Flags and output are those of the program around the Go SDK (../go/main.go); what only one of them has is said in
- * {@link Worker} and {@link Walk}. The AccessKey secret comes from -key-secret, or from the environment variable
+ * {@link Worker}, {@link Walk} and {@link Scan}. The AccessKey secret comes from -key-secret, or from the environment variable
  * OTS_KEY_SECRET when the flag is absent, an STS token from -sts-token.
  */
 public final class Main {
@@ -28,7 +29,10 @@ public final class Main {
             if (command.equals("walk")) {
                 System.exit(new Walk(flags).run());
             }
-            throw new Flags.Wrong("usage: javaworker worker|walk FLAGS");
+            if (command.equals("scan")) {
+                System.exit(new Scan(flags).run());
+            }
+            throw new Flags.Wrong("usage: javaworker worker|walk|scan FLAGS");
         } catch (Flags.Wrong wrong) {
             System.err.println(wrong.getMessage());
             System.exit(2);

@@ -1,0 +1,1 @@
+"""What rows cost in Spark."""

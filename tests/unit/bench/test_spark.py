@@ -1,0 +1,89 @@
+"""Costs in Spark: what a tree of processes used, pairs of passes, and the table."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.bench.spark.passes import WARM, Pass, cost_of, passes_of, tables_of
+from tests.bench.spark.process_tree import Cpu, cpu_of_tree
+from tests.bench.spark.works import WORKS
+from tests.bench.tables.speed import SPARK, spark_table
+from tests.support.programs.processes import inherited_environment
+from tests.support.waiting import wait_until
+
+#: Uses half a second of CPU in a child, which ends, and as much itself; then waits for its input to end.
+BUSY = """
+import subprocess, sys, time
+code = "import time\\nend = time.process_time() + 0.5\\nwhile time.process_time() < end: pass"
+subprocess.run([sys.executable, "-c", code], check=True)
+exec(code)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_tree_has_what_its_ended_children_used() -> None:
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        wait_until(lambda: cpu_of_tree(process.pid).total >= 0.99, 30)
+        found = cpu_of_tree(process.pid)
+        process.communicate(timeout=30)
+
+    # the name of an interpreter may be a link's
+    assert found.python in (0.0, found.total)
+    assert found.total < 5
+
+
+def test_a_pair_costs_what_the_large_table_takes_more() -> None:
+    small, large = Pass(100, Cpu(1.0, 0.5)), Pass(500, Cpu(1.8, 0.7))
+    slow = Pass(500, Cpu(9.0, 9.0))
+    passes = [slow] * WARM + [small, large] * 2 + [small, slow]
+
+    cost = cost_of(passes)
+
+    assert cost.total == pytest.approx(0.8 / 400 * 1_000_000)
+    assert cost.python == pytest.approx(0.2 / 400 * 1_000_000)
+
+
+def test_passes_that_found_other_rows_are_no_measurement() -> None:
+    small, large = Pass(100, Cpu(1, 1)), Pass(500, Cpu(2, 2))
+
+    with pytest.raises(RuntimeError, match="found"):
+        cost_of([large] * WARM + [small, large, small, Pass(499, Cpu(2, 2))])
+
+
+def test_a_program_is_measured_table_by_table(tmp_path: Path) -> None:
+    program = 'print("a line"); print(\'{"rows": 5}\'); print(\'{"rows": 1}\')'
+    core = min(os.sched_getaffinity(0))
+
+    found = passes_of([sys.executable, "-c", program], core, inherited_environment(), 2)
+
+    assert [each.rows for each in found] == [5, 1]
+    with pytest.raises(RuntimeError, match="read 2 of 3 tables, status 0: a line"):
+        passes_of([sys.executable, "-c", program], core, inherited_environment(), 3)
+
+
+def test_every_pair_begins_with_the_small_table() -> None:
+    assert tables_of(2, "s", "l") == ["l"] * WARM + ["s", "l", "s", "l"]
+
+
+def test_the_table_has_a_line_for_each_work() -> None:
+    name = f"{SPARK}: {WORKS[0].words}"
+    documents = [
+        {"name": f"{name} (rows of 418 bytes)", "ours": 4.1, "goal": 4.5, "met": True},
+        {"name": f"{name}, Python alone (rows of 418 bytes)", "ours": 2.5, "goal": 2.0, "met": False},
+        {"name": f"{name}, beside a loop in Python (rows of 418 bytes)", "ours": 4.1, "peer": 11.2},
+        {"name": f"{name}, beside a loop in Java (rows of 418 bytes)", "ours": 4.1, "peer": 2.6},
+        {"name": "another", "ours": 1, "goal": None, "met": None},
+    ]
+
+    assert spark_table(documents).splitlines()[2:] == [
+        "| read 10 columns into nothing | 4.1 | 4.5 | yes | 2.5 | 2 | 11.2 | 2.6 |"
+    ]
+    assert spark_table([]) == "No run of `make bench` with Spark has been kept yet.\n"
