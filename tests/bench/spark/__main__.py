@@ -22,7 +22,7 @@ from tests.bench.spark.measuring import SETTINGS, SparkBench
 from tests.bench.spark.passes import LARGE, SMALL
 from tests.bench.spark.session import session_environment
 from tests.bench.spark.works import WORKS
-from tests.bench.start import MachineUnfit, built, options_of, parser_of, two_cores
+from tests.bench.start import MachineUnfit, built, options_of, parser_of, say, two_cores
 from tests.bench.tables.speed import spark_table
 from tests.support.programs.java_program import build_java_worker
 
