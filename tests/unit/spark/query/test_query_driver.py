@@ -107,6 +107,20 @@ def run(monkeypatch: pytest.MonkeyPatch, records: Any, *steps: object) -> tuple[
     return driver.run(CONFIG, SESSION, records, stop), query
 
 
+@pytest.mark.parametrize(
+    ("durations", "last"),
+    [({"latestOffset": 4, "triggerExecution": 5}, 7), ({"addBatch": 3, "triggerExecution": 9}, 8)],
+)
+def test_a_batch_without_rows_counts_and_an_idle_look_does_not(
+    monkeypatch: pytest.MonkeyPatch, durations: dict[str, int], last: int
+) -> None:
+    records = Records()
+
+    run(monkeypatch, records, {**PROGRESS, "batchId": 8, "numInputRows": 0, "durationMs": durations}, "SIGTERM")
+
+    assert records.followed[-1].batch_id == last
+
+
 def test_sigterm_stops_the_query_and_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
     records = Records()
 

@@ -17,9 +17,10 @@ LONG_BATCH_SECONDS: Final = 30.0
 def progress_of(found: Mapping[str, Any]) -> QueryProgress:
     """The figures of a query from Spark's last progress.
 
-    Where nothing was to do, Spark gives the number of the batch that comes next.
+    Where nothing was to do, Spark gives the number of the batch that comes next. A batch without rows is one as well:
+    it carries the positions behind pages that hold none.
     """
-    report, last = _report(found), found["batchId"] - (0 if found.get("numInputRows") else 1)
+    report, last = _report(found), found["batchId"] - (0 if _has_run(found) else 1)
     return QueryProgress(
         batch_id=last if last >= 0 else None,
         rows_per_second=_rounded(found.get("inputRowsPerSecond") or 0.0),
@@ -61,6 +62,10 @@ def during_batch(progress: QueryProgress, seconds: float) -> QueryProgress:
     if seconds < LONG_BATCH_SECONDS:
         return progress
     return replace(progress, lag_seconds=(progress.lag_seconds or 0) + round(seconds))
+
+
+def _has_run(found: Mapping[str, Any]) -> bool:
+    return bool(found.get("numInputRows")) or "addBatch" in (found.get("durationMs") or {})
 
 
 def _seconds_of_batch(found: Mapping[str, Any]) -> float:
