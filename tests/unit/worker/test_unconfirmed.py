@@ -6,10 +6,11 @@ from collections import deque
 import pytest
 
 from ots_tunnel.errors import SinkRejected
-from ots_tunnel.model import Action, SequenceInfo, Token
+from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo, Token
 from ots_tunnel.sinks import Confirmation
 from ots_tunnel.sinks import confirmed as stored_at_once
 from ots_tunnel.worker.pages.read_page import ReadPage
+from ots_tunnel.worker.progress.channel_progress import ChannelProgress
 from ots_tunnel.worker.progress.unconfirmed import JOINED_FROM, UnconfirmedPages
 from tests.support.channel_scene import read_page
 from tests.support.records import page
@@ -69,7 +70,10 @@ def totals(pages: list[ReadPage]) -> tuple[int, int, int]:
     return sum(page.pages for page in pages), sum(page.rows for page in pages), sizes
 
 
-@pytest.mark.parametrize("one_moment", ["all are stored", "all are in one file", "a few are under way"])
+@pytest.mark.parametrize(
+    "one_moment",
+    ["all are stored", "all are in one file", "those with records are in one file", "a few are under way"],
+)
 async def test_pages_that_are_confirmed_at_one_moment_take_no_memory_of_their_own(one_moment: str) -> None:
     """A dead letter that cannot be stored holds them up, or a file is filled with them for an hour."""
     found: list[ReadPage] = []
@@ -86,6 +90,8 @@ async def test_pages_that_are_confirmed_at_one_moment_take_no_memory_of_their_ow
             unconfirmed.add(each, stored_at_once())
         elif one_moment == "all are in one file":
             unconfirmed.add(each, file)
+        elif one_moment == "those with records are in one file":  # the pipeline confirms the others itself
+            unconfirmed.add(each, file if each.rows else stored_at_once())
         else:
             under_way.append(confirmation())
             unconfirmed.add(each, under_way[-1])
@@ -104,6 +110,23 @@ async def test_pages_that_are_confirmed_at_one_moment_take_no_memory_of_their_ow
     assert (found[-1].following, found[-1].number) == ("t1999", 2_001)
 
 
+async def test_pages_are_joined_as_soon_again_after_many_were_confirmed() -> None:
+    """What could not be joined once lets no later pages gather."""
+    found: list[ReadPage] = []
+    unconfirmed = UnconfirmedPages(found.append)
+    apart = [confirmation() for _ in range(2_000)]
+    for each, one in zip(pages(len(apart)), apart, strict=True):
+        unconfirmed.add(each, one)
+    file = confirmation()
+    unconfirmed.add(pages(1)[0], file)
+    for one in apart:
+        one.set_result(None)
+    for each in pages(4 * JOINED_FROM):
+        unconfirmed.add(each, file)
+        assert len(unconfirmed) <= 2 * JOINED_FROM
+    assert len(found) == len(apart)
+
+
 async def test_a_joined_page_tells_what_its_last_one_has_found() -> None:
     position = SequenceInfo(0, 900_000_000, 1)
     first = read_page(page(2, "t1", may_more=False, service_time=3.0), position)
@@ -114,6 +137,29 @@ async def test_a_joined_page_tells_what_its_last_one_has_found() -> None:
     assert (first.following, first.answer.service_time, first.reached_log_end) == ("t2", 4.0, False)
     assert (first.position, first.rows, first.pages, first.actions) == (position, 2, 2, {Action.PUT: 2})
     assert first.asked_at == second.asked_at
+
+
+async def test_a_joined_page_leaves_the_figures_that_its_pages_leave_one_by_one() -> None:
+    """A burst begins behind the log's end: the file that ends with it was caught up before."""
+
+    def read() -> list[ReadPage]:
+        return [
+            read_page(page(1, "t0", may_more=False, service_time=901.0), SequenceInfo(0, 900_000_000, 1)),
+            read_page(page(0, "t1", may_more=False, service_time=950.0)),
+            read_page(page(0, "t2", may_more=True, service_time=960.0)),
+        ]
+
+    alone, joined = (ChannelProgress(ChannelId("c"), ChannelType.STREAM) for _ in range(2))
+    for each in read():
+        alone.page_confirmed(each)
+    first, *others = read()
+    for each in others:
+        first.join(each)
+    joined.page_confirmed(first)
+
+    assert (alone.caught_up_time, alone.consumed_up_to) == (950.0, 950.0)
+    for figure in ("caught_up_time", "consumed_up_to", "rows", "size_bytes", "unconfirmed_pages", "last_look"):
+        assert getattr(joined, figure) == getattr(alone, figure), figure
 
 
 async def test_a_refused_page_ends_the_run_and_confirms_nothing_behind_it(

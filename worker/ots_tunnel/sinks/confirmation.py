@@ -26,7 +26,7 @@ def all_confirmed(confirmations: Sequence[Confirmation]) -> Confirmation:
     confirmations = tuple(dict.fromkeys(confirmations))  # pages that are in one file have one
     if len(confirmations) == 1:
         return confirmations[0]
-    if all(_is_stored(confirmation) for confirmation in confirmations):
+    if all(is_stored(confirmation) for confirmation in confirmations):
         return confirmed()
     whole: Confirmation = asyncio.get_running_loop().create_future()
 
@@ -63,5 +63,6 @@ async def until_stored(confirmations: Sequence[Confirmation], given_up: str) -> 
         confirmation.result()
 
 
-def _is_stored(confirmation: Confirmation) -> bool:
+def is_stored(confirmation: Confirmation) -> bool:
+    """Whether a confirmation has ended well."""
     return confirmation.done() and not confirmation.cancelled() and confirmation.exception() is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from ots_tunnel.sinks import Batch, Confirmation
 from ots_tunnel.sinks.files import FilesSink
 from ots_tunnel.sinks.files.folder import FolderStore
 from ots_tunnel.sinks.files.json_lines import JsonLines
+from ots_tunnel.sinks.files.pending_file import PendingFile
 from ots_tunnel.sinks.files.places import format_of
 from ots_tunnel.sinks.files.rows.declared import Declared
 from ots_tunnel.sinks.files.settings import FileSettings
@@ -36,7 +38,7 @@ BAD = "text"
 
 
 class Place(FolderStore):
-    """A place of dead letters that does not answer, or refuses, until `error` is taken away."""
+    """A place that does not answer, or refuses, until `error` is taken away."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -53,13 +55,13 @@ class Place(FolderStore):
 class Run:
     """One owner of a stream channel; a file of rows is due when the channel ends, however fast the machine is."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, max_bytes: int = 1 << 27) -> None:
         self.folder = folder
-        self.letters = Place(folder / "dead")
+        self.letters, self.place = Place(folder / "dead"), Place(folder / "out")
         section = FilesSinkConfig.model_validate(
             {"url": f"file://{folder}/out", "format": "Parquet", "columns": [{"name": "n", "type": "integer"}]}
         )
-        rows = FileSettings(FolderStore(folder / "out"), format_of(section), 1 << 27, 60.0, PAUSE)
+        rows = FileSettings(self.place, format_of(section), max_bytes, 60.0, PAUSE)
         letters = FileSettings(self.letters, JsonLines(letter_lines), 1 << 24, 60.0, PAUSE)
         tunnel = TunnelId("t")
         self.sink = LetteringSink(FilesSink(tunnel, rows, Declared.of(section)), DeadLetters(tunnel, letters))
@@ -126,6 +128,19 @@ async def test_pages_without_letters_have_one_confirmation_for_each_file(tmp_pat
     assert run.stored() == ["1.0", "2.0", "3.0", "4.0"]
 
 
+async def test_pages_without_letters_leave_nothing_in_their_file(tmp_path: Path) -> None:
+    """A file waits for the letters of its pages; what has none, or has them stored, took memory until it appeared."""
+    run = Run(tmp_path)
+    await run.begin()
+    for page in range(1, 100):
+        await run.take(page, page, *([BAD] if page % 10 == 0 else []))
+    await until(lambda: len(run.lettered()) == 9, what="the letters are stored")
+    await run.take(100, 100)
+
+    assert [len(file.after) for file in gc.get_objects() if isinstance(file, PendingFile) and file.rows == 100] == [1]
+    await run.sink.end(C, abandoned=True)
+
+
 async def test_letters_that_are_refused_keep_the_file_of_their_page_from_appearing(tmp_path: Path) -> None:
     run = Run(tmp_path)
     run.letters.error = SinkRejected("AccessDenied", "no")
@@ -141,6 +156,22 @@ async def test_letters_that_are_refused_keep_the_file_of_their_page_from_appeari
         await asyncio.wait_for(ending, 60)
     await asyncio.gather(*pages, return_exceptions=True)
     assert run.stored() == []
+
+
+async def test_a_refused_file_is_told_while_letters_before_it_wait(tmp_path: Path) -> None:
+    """The pipeline looks at the first confirmation alone: it read on, and every file behind was dropped in silence."""
+    run = Run(tmp_path, max_bytes=1)
+    run.letters.error, run.place.error = SinkError("away"), SinkRejected("AccessDenied", "no")
+    await run.begin()
+    first = await run.take(1, BAD)
+    second = await run.take(2, 2)
+    await asyncio.wait((second,), timeout=60)
+
+    with pytest.raises(SinkRejected, match="AccessDenied"):
+        await run.take(3, 3)
+    assert not first.done()
+    await asyncio.gather(second, return_exceptions=True)
+    await run.sink.end(C, abandoned=True)
 
 
 async def test_a_replay_replaces_the_letters_behind_its_checkpoint(tmp_path: Path) -> None:

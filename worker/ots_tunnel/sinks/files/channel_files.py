@@ -99,7 +99,7 @@ class ChannelFiles(Generic[Item]):
         """
         await self._position_of(head)
         if self._filling is not None and after is not None:
-            self._filling.after.append(after)  # pages before it are in this file, and so may be pages behind it
+            self._filling.wait_for(after)  # pages before it are in this file, and so may be pages behind it
         if self._filling is None and self._publisher.is_free:
             await self._publisher.remove_stale(guard)
 
@@ -120,7 +120,13 @@ class ChannelFiles(Generic[Item]):
             head: the page's first record, also where `items` do not hold it.
             page, after: see `Batch`.
             alone: begin a file with this page.
+
+        Raises:
+            SinkRejected and others: why a file before could not be published. Its confirmation has the error as well,
+                but nobody looks at it while a page before waits for its dead letters.
         """
+        if self._publisher.failure is not None:
+            raise self._publisher.failure
         if alone and self._filling is not None:
             await self._publish_when_free(self._filling)
         file = self._filling
@@ -129,7 +135,7 @@ class ChannelFiles(Generic[Item]):
         file.guard = guard
         file.last_page = page
         if after is not None:
-            file.after.append(after)
+            file.wait_for(after)
         confirmation = await file.fill(items, channel_id)
         if file.due or file.size >= self._files.max_bytes:
             await self._publish_when_free(file)

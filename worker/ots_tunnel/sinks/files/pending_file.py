@@ -13,6 +13,7 @@ from ots_tunnel.fence import Guard
 from ots_tunnel.model import ChannelId, SequenceInfo
 from ots_tunnel.protocol.page import total_size
 from ots_tunnel.sinks import Confirmation
+from ots_tunnel.sinks.confirmation import is_stored
 from ots_tunnel.sinks.files.format import FileWriter
 from ots_tunnel.sinks.files.settings import Item
 from ots_tunnel.sinks.files.store import disk_error
@@ -46,12 +47,16 @@ class PendingFile(Generic[Item]):
     due: bool = False
     #: A write to it is under way or did not end well: it must not be published.
     busy: bool = False
-    #: What has to be stored before the file appears: refused records of its pages.
+    #: What has to be stored before the file appears: refused records of its pages. See `wait_for`.
     after: list[Confirmation] = field(default_factory=list)
     #: Of all its batches: ends when it has appeared.
     confirmation: Confirmation = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     #: The last call of the writer.
     _writing: asyncio.Task[None] | None = None
+
+    def wait_for(self, after: Confirmation) -> None:
+        """Appear only once that is stored; what is stored already takes no memory, for each page of a file."""
+        self.after = [*(each for each in self.after if not is_stored(each)), after]
 
     async def fill(self, items: Sequence[Item], channel_id: ChannelId) -> Confirmation:
         """Add records of one page.

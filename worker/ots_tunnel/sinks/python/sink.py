@@ -40,7 +40,7 @@ class _Channel:
     context: ChannelContext
     processor: ChannelProcessor
     callbacks: CallbackThread
-    unconfirmed: list[Confirmation] = field(default_factory=list)
+    unconfirmed: set[Confirmation] = field(default_factory=set)
 
 
 class _ProcessorChannels(Channels):
@@ -225,9 +225,9 @@ class ManualProcessorSink(_ProcessorChannels, Deferred):
         confirmation: Confirmation = asyncio.get_running_loop().create_future()
         confirmation.add_done_callback(self._confirmation_ended)
         channel = self._channels[batch.channel_id]
-        channel.unconfirmed.append(confirmation)
+        channel.unconfirmed.add(confirmation)
+        confirmation.add_done_callback(channel.unconfirmed.discard)
         await self._process(batch, guard, _confirm_of(confirmation))
-        channel.unconfirmed = [waiting for waiting in channel.unconfirmed if not waiting.done()]
         return confirmation
 
     def _confirmation_ended(self, confirmation: Confirmation) -> None:

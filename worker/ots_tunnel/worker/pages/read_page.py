@@ -43,12 +43,15 @@ class ReadPage:
     pages: int = 1
     #: Whether it ends where the log ended when it was read.
     reached_log_end: bool = field(init=False, repr=False)
+    #: The service's time where the log ended with it, or with the last one of those it stands for; None if with none.
+    caught_up_time: float | None = field(init=False, repr=False)
     #: Set by `release`.
     released: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
 
     def __post_init__(self) -> None:
         self.actions = count_actions(self.answer.records)
         self.reached_log_end = reached_log_end(self.answer.may_more, self.rows)
+        self.caught_up_time = self.answer.service_time if self.reached_log_end else None
 
     @property
     def rows(self) -> int:
@@ -58,7 +61,8 @@ class ReadPage:
     def join(self, following: ReadPage) -> None:
         """Stand for the page that follows as well, which is confirmed at the same moment; both are released.
 
-        Rows and their bytes are those of both, everything else is that of the later one.
+        Rows and their bytes are those of both, everything else is that of the later one; what only the earlier one
+        tells stays.
         """
         size_bytes = sum(page.answer.size_bytes for page in (self, following) if page.rows)
         self.actions = Counter(self.actions) + Counter(following.actions)
@@ -67,6 +71,8 @@ class ReadPage:
         self.position = following.position or self.position
         self.number, self.pages = following.number, self.pages + following.pages
         self.reached_log_end = following.reached_log_end
+        if following.caught_up_time is not None:
+            self.caught_up_time = following.caught_up_time
 
     def release(self) -> None:
         """Drop the records and give their room back: they are stored, or the sink keeps them outside the budget."""

@@ -70,12 +70,12 @@ class ChannelProgress:
             return
         if page.position is not None:
             self._advance(page.position.timestamp_us / 1e6)
+        if page.caught_up_time is not None:
+            self.caught_up_time = page.caught_up_time
+            self._advance(page.caught_up_time)
         if not page.reached_log_end:
             self.last_look = None
             return
-        if page.answer.service_time is not None:
-            self.caught_up_time = page.answer.service_time
-            self._advance(page.answer.service_time)
         # With nothing unconfirmed this page is the one that was read last.
         self.last_look = page.asked_at if self.unconfirmed_pages == 0 else None
 

@@ -2,7 +2,7 @@
 
 A page takes about 2 KB here, and there may be any number: a dead letter that cannot be stored holds all behind it, and
 a file may be filled for an hour. So neighbours are joined to one page where they are confirmed at one moment: they have
-one confirmation, or those of both have ended and they wait for a page before them.
+one confirmation, or that of the second has ended, as those of pages without records have, and it waits for the first.
 """
 
 from __future__ import annotations
@@ -109,10 +109,11 @@ class UnconfirmedPages:
     def _pop_stored(self) -> None:
         while self._waiting and _is_stored(self._waiting[0][1]):
             self._on_confirmed(self._waiting.popleft()[0])
+        self._join_at = max(JOINED_FROM, min(self._join_at, 2 * len(self._waiting)))
 
 
 def _end_together(first: Confirmation, second: Confirmation) -> bool:
-    return first is second or (_is_stored(first) and _is_stored(second))
+    return first is second or _is_stored(second)
 
 
 def _is_stored(confirmation: Confirmation) -> bool:
