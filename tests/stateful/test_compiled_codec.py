@@ -18,7 +18,9 @@ from ots_tunnel.protocol import table_pb2, tunnel_pb2
 from ots_tunnel.protocol.page import encode_batch_write_in_python, read_page_in_python
 from ots_tunnel.protocol.plainbuffer import compiled
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow
+from ots_tunnel.protocol.plainbuffer.offsets import rows_of_page, split_rows
 from ots_tunnel.protocol.plainbuffer.spans import scan_row, scan_row_in_python
+from ots_tunnel.protocol.plainbuffer.tags import HEADER
 from ots_tunnel.protocol.record import PythonRecord
 from tests.support.row_strategies import damaged, encode, rows
 
@@ -137,6 +139,31 @@ def test_sound_rows_without_extension_are_scanned_by_the_twin(row: DecodedRow) -
     wire = encode(row)
 
     assert (native.scan_row(wire, 4, True) is not None) == (row.sequence is None)
+
+
+def rows_of(read: Callable[[bytes], list[bytes]], page: bytes) -> object:
+    """The rows of a page, or the error of reading it."""
+    try:
+        return read(page)
+    except CodecError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+_pages_of_rows = st.lists(rows.map(lambda row: encode(row, header=False)), max_size=4).map(b"".join).map(HEADER.__add__)
+
+
+@given(_pages_of_rows | damaged() | st.binary(max_size=40))
+@example(b"")
+@example(HEADER)
+def test_the_rows_of_a_page_are_those_of_the_reference(page: bytes) -> None:
+    assert rows_of(rows_of_page, page) == rows_of(lambda buf: [HEADER + row for row in split_rows(buf)], page)
+
+
+@given(st.lists(rows, min_size=1, max_size=4))
+def test_sound_pages_without_extension_are_parted_by_the_twin(page: list[DecodedRow]) -> None:
+    wire = HEADER + b"".join(encode(row, header=False) for row in page)
+
+    assert (native.rows_of_page(wire, 4) is not None) == all(row.sequence is None for row in page)
 
 
 def index_is_usual(row: DecodedRow) -> bool:

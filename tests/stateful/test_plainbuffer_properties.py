@@ -19,7 +19,7 @@ from ots_tunnel.protocol.plainbuffer.codec import (
     decode_value,
     encode_value,
 )
-from ots_tunnel.protocol.plainbuffer.offsets import read_sequence, split_rows, strip_extension
+from ots_tunnel.protocol.plainbuffer.offsets import read_sequence, rows_of_page, split_rows, strip_extension
 from ots_tunnel.protocol.plainbuffer.spans import scan_row
 from ots_tunnel.protocol.record import Record
 from tests.support.row_strategies import damaged, encode, rows
@@ -58,6 +58,7 @@ def test_page_splits_into_its_rows(page: list[DecodedRow]) -> None:
     wire = b"\x75\x00\x00\x00" + b"".join(raw)
 
     assert split_rows(wire) == raw
+    assert rows_of_page(wire) == [wire[:4] + row for row in raw]
     assert decode_rows(wire) == page
 
 
@@ -81,6 +82,7 @@ READERS: list[Callable[[bytes], object]] = [
     strip_extension,
     read_sequence,
     split_rows,
+    rows_of_page,
     lambda buf: Record(Action.PUT, buf).primary_key,
     lambda buf: Record(Action.PUT, buf).columns,
 ]

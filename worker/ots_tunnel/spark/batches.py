@@ -28,13 +28,12 @@ def asked_columns(key: PrimaryKey, columns: Sequence[tuple[str, str]]) -> tuple[
 
 def raw_batches(index: int, pages: Iterable[RangePage]) -> Iterator[pa.RecordBatch]:
     """Rows as bytes, each with a PlainBuffer header, then an empty row that marks the end of the split."""
-    from ots_tunnel.protocol.plainbuffer.offsets import split_rows
-    from ots_tunnel.protocol.plainbuffer.tags import HEADER
+    from ots_tunnel.protocol.plainbuffer.offsets import rows_of_page
     from ots_tunnel.spark.columns import COLUMN_TYPES, build_batch
 
     integers, binary = COLUMN_TYPES["bigint"], COLUMN_TYPES["binary"]
     for page in pages:
-        rows = [HEADER + row for row in split_rows(page.rows)]
+        rows = rows_of_page(page.rows)
         if rows:
             yield build_batch((("split", integers, [index] * len(rows)), ("row", binary, rows)))
     yield build_batch((("split", integers, [index]), ("row", binary, [b""])))

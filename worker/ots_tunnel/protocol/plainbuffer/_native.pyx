@@ -14,6 +14,7 @@ Parts, one file each, compiled as one module so that the C compiler can inline a
     native/http.pxi       the head of an HTTP answer
     native/batch.pxi      a BatchWriteRowRequest from records, its answer, the plan of a page's requests
     native/spans.pxi      scan_row
+    native/rows.pxi       the rows of a page, one by one
     native/matching.pxi   the equal rows of two pages
     native/text.pxi       text that grows: numbers, base64, strings of JSON
     native/decimals.pxi   doubles as text
@@ -70,6 +71,7 @@ include "native/md5.pxi"
 include "native/http.pxi"
 include "native/batch.pxi"
 include "native/spans.pxi"
+include "native/rows.pxi"
 include "native/matching.pxi"
 include "native/text.pxi"
 include "native/decimals.pxi"

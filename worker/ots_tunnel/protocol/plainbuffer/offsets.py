@@ -10,6 +10,7 @@ import struct
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import SequenceInfo
+from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.plainbuffer.sequence import ends_in_sequence, scan_extension
 from ots_tunnel.protocol.plainbuffer.spans import check_header, scan_key_cells
 from ots_tunnel.protocol.plainbuffer.tags import (
@@ -22,6 +23,7 @@ from ots_tunnel.protocol.plainbuffer.tags import (
     CHECKSUM_BYTES,
     DELETE_MARKER,
     EXTENSION,
+    HEADER,
     HEADER_BYTES,
     OP_BYTES,
     ROW_CHECKSUM,
@@ -125,6 +127,19 @@ def split_rows(buf: bytes) -> list[bytes]:
         rows.append(buf[pos:end])
         pos = end
     return rows
+
+
+def rows_of_page(buf: bytes) -> list[bytes]:
+    """The rows of a GetRange answer, each with a header; empty for empty bytes.
+
+    Raises:
+        CodecError: the header is missing, or the bytes are not rows.
+    """
+    if buf and native is not None:
+        rows: list[bytes] | None = native.rows_of_page(buf, check_header(buf))
+        if rows is not None:
+            return rows
+    return [HEADER + row for row in split_rows(buf)]
 
 
 def _tail(buf: bytes, offset: int) -> tuple[int, int, int, SequenceInfo | None]:

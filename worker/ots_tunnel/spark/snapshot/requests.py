@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ots_tunnel.client.table_calls import RangePage
 from ots_tunnel.model import PrimaryKey
 from ots_tunnel.protocol.plainbuffer.codec import decode_row
-from ots_tunnel.protocol.plainbuffer.offsets import split_rows
-from ots_tunnel.protocol.plainbuffer.tags import HEADER
+from ots_tunnel.protocol.plainbuffer.offsets import rows_of_page
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.table.row_change import ENVELOPE_BYTES
 
@@ -23,7 +22,7 @@ def rows_of_requests(pages: Iterable[RangePage], limits: Limits) -> Iterator[tup
         CodecError: a page is malformed.
     """
     for page in pages:
-        rows = [HEADER + row for row in split_rows(page.rows)]
+        rows = rows_of_page(page.rows)
         start, end = 0, _end_of_request(rows, 0, limits)
         while end < len(rows):
             yield rows[start:end], decode_row(rows[end]).primary_key

@@ -8,9 +8,13 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from ots_tunnel.model import Action
 from ots_tunnel.protocol.record import Record
+
+#: Actions by their numbers.
+_ACTIONS = {int(action): action for action in Action}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +34,16 @@ class PackedRecords:
     @classmethod
     def of(cls, records: Sequence[Record]) -> PackedRecords:
         """Pack records."""
+        bodies = [record.body for record in records]
         return cls(
-            bytes(int(record.action) for record in records),
-            array("q", (len(record.body) for record in records)).tobytes(),
-            b"".join(record.body for record in records),
+            bytes([record.action for record in records]), array("q", map(len, bodies)).tobytes(), b"".join(bodies)
         )
 
     def records(self) -> list[Record]:
         """The records again."""
         sizes = array("q")
         sizes.frombytes(self.sizes)
-        found, at = [], 0
-        for action, size in zip(self.actions, sizes, strict=True):
-            found.append(Record(Action(action), self.bodies[at : at + size]))
-            at += size
-        return found
+        ends = [0, *accumulate(sizes)]
+        bodies = map(self.bodies.__getitem__, map(slice, ends, ends[1:]))
+        # no loop of the interpreter: a batch has tens of thousands of records
+        return list(map(Record, map(_ACTIONS.__getitem__, self.actions), bodies))
