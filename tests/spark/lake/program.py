@@ -46,6 +46,7 @@ def main() -> None:
     parser.add_argument("--growth", default="add")
     parser.add_argument("--columns", default="")
     parser.add_argument("--table", help="in the place of FOLDER/table")
+    parser.add_argument("--own-column", help="name and type of a column that the owner adds behind the query")
     given = parser.parse_args()
 
     spark = SparkSession.builder.getOrCreate()
@@ -69,6 +70,8 @@ def main() -> None:
         writer = changes.writeStream.foreachBatch(Killing(log, given.kill_after))
         query = writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
     query.awaitTermination()
+    if given.own_column:
+        spark.sql(f"ALTER TABLE delta.`{table}` ADD COLUMNS ({given.own_column})")
     if given.dump:
         dump(spark, table, given.folder)
     spark.stop()

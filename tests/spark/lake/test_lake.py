@@ -407,6 +407,27 @@ def test_batches_without_rows_leave_their_numbers(source: Source, runs: Runs, ki
     assert runs.dumped("rows") == []
 
 
+def test_a_change_log_leaves_a_column_of_its_owner_alone(source: Source, runs: Runs) -> None:
+    """No attribute has its type; one of its name stays in the map. What got a column before is not refused."""
+    source.create_tunnel(TunnelType.Stream)
+    options = {**source.options, "columns": "delay BIGINT"}
+
+    def put(flight: int, *cells: Column) -> None:
+        source.write(iter([((("carrier", "c1"), ("flight", flight)), Action.PUT, cells)]))
+
+    put(1, Column("price", 1.5, 1_700_000_000_000))
+    assert runs.program("log", options, "--own-column", "loaded DATE") == 0, runs.output()
+    put(2, Column("price", 2.5, 1_700_000_000_000), Column("loaded", "today", 1_700_000_000_000))
+    assert runs.program("log", options) == 0, runs.output()
+    put(3, Column("price", 3.5, 1_700_000_000_000))
+    assert runs.program("log", options, "--growth", "refuse", "--dump") == 0, runs.output()
+
+    found = sorted(
+        (row["key"]["flight"], row["price"], row["loaded"], len(row["others"])) for row in runs.dumped("rows")
+    )
+    assert found == [(1, 1.5, None, 0), (2, 2.5, None, 1), (3, 3.5, None, 0)]
+
+
 def test_an_attribute_that_growth_refuses_is_one_line(source: Source, runs: Runs) -> None:
     source.create_tunnel(TunnelType.Stream)
     key: PrimaryKey = (("carrier", "c1"), ("flight", 1))

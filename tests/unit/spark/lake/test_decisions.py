@@ -14,7 +14,8 @@ from ots_tunnel.errors import ConfigError, QueryRefused
 from ots_tunnel.spark.lake import ChangeLog, Mirror
 from ots_tunnel.spark.lake.growth import TYPES, check_growth, new_columns
 from ots_tunnel.spark.lake.merging import merge_statement
-from ots_tunnel.spark.lake.names import check_names, lacking
+from ots_tunnel.spark.lake.names import check_names, check_types, lacking
+from ots_tunnel.spark.lake.projection import attribute_columns
 from ots_tunnel.spark.lake.replays import check_batch, check_logged
 from ots_tunnel.spark.lake.tables import add_columns, check_path, check_session, place_of, quoted, text
 from ots_tunnel.spark.lake.upkeep import Upkeep
@@ -74,6 +75,20 @@ def test_a_table_gets_the_wanted_columns_that_it_lacks() -> None:
     for name, kind in (("Price", "bigint"), ("price", "double")):
         with pytest.raises(ConfigError, match=f"found {name} {kind}, but table '/lake' has Price double"):
             lacking("/lake", present, ((name, kind),))
+
+
+def test_columns_of_other_types_have_no_attribute() -> None:
+    columns = (("id", "bigint"), ("loaded", "date"), ("size", "int"), ("note", "string"))
+
+    assert attribute_columns(columns) == [("id", "bigint"), ("note", "string")]
+
+
+def test_a_mirror_with_a_column_of_another_type_is_refused() -> None:
+    own = ("_others", "map<string,string>")
+    check_types("/lake", (("id", "bigint"), own), ("_others", "_versions"))
+
+    with pytest.raises(QueryRefused, match="path '/lake': found column loaded date, whose type no attribute has"):
+        check_types("/lake", (("id", "bigint"), ("loaded", "date"), own), ("_others", "_versions"))
 
 
 @given(st.lists(_NAMES), st.dictionaries(_NAMES, st.sets(st.sampled_from(sorted(TYPES)), min_size=1)))

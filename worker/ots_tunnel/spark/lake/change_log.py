@@ -17,7 +17,7 @@ from ots_tunnel.errors import QueryRefused
 from ots_tunnel.spark.lake.attributes import refuse, seen
 from ots_tunnel.spark.lake.growth import ADD, REFUSE, check_growth, new_columns
 from ots_tunnel.spark.lake.names import lacking
-from ots_tunnel.spark.lake.projection import rest_of, value_in
+from ots_tunnel.spark.lake.projection import attribute_columns, rest_of, value_in
 from ots_tunnel.spark.lake.replays import note_of
 from ots_tunnel.spark.lake.tables import add_columns, check_path, check_session, columns_in, columns_of, create, exists
 from ots_tunnel.spark.lake.transactions import check_folder, query_of
@@ -96,9 +96,12 @@ class ChangeLog:
             add_columns(
                 spark, self.path, new_columns([name for name, _ in columns_of(spark, self.path)], seen(batch, _OTHERS))
             )
-        elif self.growth == REFUSE:
-            refuse(batch, _OTHERS)
-        return _moved(batch, [column for column in columns_of(spark, self.path) if column not in grown])
+        added = [column for column in columns_of(spark, self.path) if column not in grown]
+        # Delta leaves NULL in a column that the frame lacks
+        rows = _moved(batch, attribute_columns(added))
+        if self.growth == REFUSE:
+            refuse(rows, _OTHERS)
+        return rows
 
 
 def _moved(batch: Any, columns: Sequence[tuple[str, str]]) -> Any:

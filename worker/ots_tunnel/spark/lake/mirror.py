@@ -28,13 +28,14 @@ from ots_tunnel.spark.lake.checkpoints import check_age
 from ots_tunnel.spark.lake.growth import ADD, REFUSE, check_growth, new_columns
 from ots_tunnel.spark.lake.merging import merge
 from ots_tunnel.spark.lake.mirror_rows import changed_rows, existing_rows, gone, in_columns
-from ots_tunnel.spark.lake.names import check_names, lacking
+from ots_tunnel.spark.lake.names import check_names, check_types, lacking
 from ots_tunnel.spark.lake.readiness import Source, check_table, look_at, wait_until_unmoved
 from ots_tunnel.spark.lake.tables import (
     VALUE,
     add_columns,
     check_path,
     check_session,
+    columns_in,
     columns_of,
     create,
     properties_of,
@@ -141,15 +142,18 @@ class Mirror:
         """Merge the changes of a batch, unless the table has them: a function for `foreachBatch`.
 
         Raises:
-            ConfigError: a session of Spark Connect, an old checkpoint folder, or an attribute that `growth` refuses.
+            ConfigError: a session of Spark Connect, an old checkpoint folder, a column that is none of the mirror's, or
+                an attribute that `growth` refuses.
         """
         spark = batch.sparkSession
         query = query_of(spark)
         if self._checked != query:
             check_folder(spark, self._path, query, batch_id)
             self._checked = query
+        stored = spark.read.format("delta").load(self._path)
+        check_types(self._path, columns_in(stored.schema), (OTHERS, VERSIONS))
         batch.persist()
-        rows = changed_rows(batch, spark.read.format("delta").load(self._path), self._key).persist()
+        rows = changed_rows(batch, stored, self._key).persist()
         try:
             columns = self._grow(spark, rows)
             found = in_columns(rows, self._key, columns, gone())

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ots_tunnel.errors import QueryRefused
 from ots_tunnel.query.spelling import spelled
+from ots_tunnel.spark.lake.projection import attribute_columns
 
 
 def check_names(key: Iterable[str], own: Iterable[str], columns: Iterable[str]) -> None:
@@ -31,6 +32,25 @@ def check_names(key: Iterable[str], own: Iterable[str], columns: Iterable[str]) 
                 "differ in more than case, also from the mirror's own"
             )
         taken[spelled(name)] = name
+
+
+def check_types(path: str, present: Sequence[tuple[str, str]], own: Iterable[str]) -> None:
+    """Refuse a mirror with a column that no attribute can have: its owner has added it.
+
+    Args:
+        path: of the table, for the message.
+        present: names and types.
+        own: names of the mirror's own columns.
+
+    Raises:
+        QueryRefused: names the column and its type.
+    """
+    for name, kind in present:
+        if name not in own and not attribute_columns([(name, kind)]):
+            raise QueryRefused(
+                f"path {path!r}: found column {name} {kind}, whose type no attribute has; allowed are the mirror's own "
+                "columns: drop this one, nothing but the query writes to the table"
+            )
 
 
 def lacking(

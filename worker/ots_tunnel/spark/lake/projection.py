@@ -14,6 +14,11 @@ from ots_tunnel.spark.lake.growth import TYPES
 _MEMBERS: Final = {kind: member for member, kind in TYPES.items()}
 
 
+def attribute_columns(columns: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those that can have the value of an attribute; the owner of a table may have added columns of other types."""
+    return [(name, kind) for name, kind in columns if kind in _MEMBERS]
+
+
 def value_in(values: Any, name: str, kind: str) -> Any:
     """The value of an attribute as a column of this type has it; NULL where it has none that fits.
 
