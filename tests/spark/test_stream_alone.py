@@ -18,7 +18,7 @@ from ots_emulator import Emulator
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.client.table_calls import RowChange
-from ots_tunnel.errors import ConfigError, PossibleGap, TunnelError, TunnelExpired
+from ots_tunnel.errors import ConfigError, PossibleGap, ReplayDiffers, TunnelError, TunnelExpired
 from ots_tunnel.model import Action, ChannelStatus, Stage, TunnelDescription, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
@@ -649,3 +649,21 @@ def test_a_query_with_a_folder_passes_a_gap(
     wait_until(has_passed, 60)
     write(instance, 9003)
     wait_until(lambda: engine.turn() and 9003 in flights(engine.rows()), 60)
+
+
+@pytest.mark.parametrize("variant", ["Oldest", "Latest", "LatestAtOpen"])
+def test_a_logged_batch_whose_records_are_gone_names_its_channel(
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine], variant: str
+) -> None:
+    tunnels.create()
+    emulator.call("change_settings", after_retention=variant, date_skew=None)
+    engine = engine_of(instance, engines)
+    write(instance, 9000)
+    wait_until(engine.plan, 60)
+    engine.reader.stop()
+    emulator.call("advance_clock", 200 * 3600.0)
+    engine.reader = reader_of(instance)
+
+    (channel,) = offset_from_json(json.loads(engine.offsets[-1])).channels
+    with pytest.raises(ReplayDiffers, match=f"^channel {channel}: .* cannot be read again: .*; begin with a new"):
+        engine.run()

@@ -14,6 +14,7 @@ from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import (
     ConfigError,
     QueryRefused,
+    ReplayDiffers,
     SequenceNumberMismatch,
     ServerUnavailable,
     TableNotFound,
@@ -148,7 +149,10 @@ async def read_again(
     cut, token = Cut(channel_id, channel), channel.span.token
     records: list[Record] = []
     while not cut.is_done:
-        page = await client.read_records(tunnel_id, NO_CLIENT, channel_id, token)
+        try:
+            page = await client.read_records(tunnel_id, NO_CLIENT, channel_id, token)
+        except TunnelExpired as error:
+            raise ReplayDiffers(channel_id, f"the service does not keep its records any more: {error}") from error
         records += cut.take(page.records)
         if page.next_token == FINISHED or (_is_stream(channel) and reached_log_end(page.may_more, page.rows)):
             cut.ended()
