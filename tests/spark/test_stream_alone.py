@@ -602,8 +602,20 @@ def test_one_call_that_passes_does_not_end_a_query_at_its_start(
         former.stop()
 
 
-def late(instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine], variant: str) -> Engine:
-    """A query with a folder that stood still for longer than the retention; 9001 is gone, 9002 is left."""
+def late(
+    instance: Instance,
+    emulator: Emulator,
+    tunnels: Tunnels,
+    engines: list[Engine],
+    variant: str,
+    *,
+    is_split: bool = False,
+) -> Engine:
+    """A query with a folder that stood still for longer than the retention; 9001 is gone, 9002 is left.
+
+    Args:
+        is_split: whether the table was split between both.
+    """
     tunnels.create()
     emulator.call("change_settings", after_retention=variant, date_skew=None)
     write(instance, 9000)
@@ -613,6 +625,8 @@ def late(instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list
         pass
     engine.reader.stop()
     write(instance, 9001)
+    if is_split:
+        emulator.call("split", "demo", "flights")
     emulator.call("advance_clock", 100 * 3600.0)
     write(instance, 9002)
     emulator.call("advance_clock", 100 * 3600.0)
@@ -667,3 +681,24 @@ def test_a_logged_batch_whose_records_are_gone_names_its_channel(
     (channel,) = offset_from_json(json.loads(engine.offsets[-1])).channels
     with pytest.raises(ReplayDiffers, match=f"^channel {channel}: .* cannot be read again: .*; begin with a new"):
         engine.run()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_parent_that_the_service_has_ended_unread_is_a_gap_and_no_other_client(
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine], variant: str
+) -> None:
+    engine = late(instance, emulator, tunnels, engines, variant, is_split=True)
+    for _ in range(2):
+        engine.reader = reader_of(instance)
+        with pytest.raises(PossibleGap):
+            wait_until(engine.plan, 60)
+        engine.reader.stop()
+
+    # a process, and another one behind it
+    engine.reader = reader_of(instance, onPossibleGap="continue")
+    for number in (9003, 9004):
+        write(instance, number)
+        wait_until(lambda number=number: engine.turn() and number in flights(engine.rows()), 60)
+        told = engine.reader.reportLatestOffset()
+        assert number == 9004 or (told and told["passedGaps"])
+        engine.restart(reader_of(instance, onPossibleGap="continue"))

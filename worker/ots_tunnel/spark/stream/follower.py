@@ -18,16 +18,19 @@ passes is repeated by the worker, and the query has no records meanwhile.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import closing, suppress
 from math import floor
 from typing import Any, Final, TypeVar
 
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.errors import ConfigError, TunnelError, TunnelExpired
+from ots_tunnel.errors import ConfigError, PossibleGap, TunnelError, TunnelExpired
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelId, ChannelStatus, Stage, TunnelDescription, TunnelId
+from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.protocol.read_by_all import read_by_all
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.spark.reader.logins import credentials_of
@@ -41,6 +44,8 @@ from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
 
 R = TypeVar("R")
+
+logger = logging.getLogger(__name__)
 
 #: Seconds between two descriptions of the tunnel, which the service finds expensive; own choice.
 WATCH_SECONDS: Final = 15.0
@@ -65,6 +70,8 @@ class Follower:
         self._tunnel: TunnelDescription | None = None
         self._hand_over: HandOver | None = None
         self._worker: TunnelWorker | None = None
+        #: Those of channels that had ended before this process.
+        self._gaps: Mapping[ChannelId, Gap] = {}
         #: Unix seconds at which every stream channel had been read to its end and committed; None is unknown.
         self._read_by_all: float | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -187,8 +194,9 @@ class Follower:
         tag, own = self._options.tag_of(start.query_id), own_tag(start.query_id)
         check_clients(tunnel, own)
         await release(client, tunnel, own)
-        stored_ends = await align(client, tunnel, start)
-        ledger = Ledger(start, time.monotonic, stored_ends, read_until=self._read_until, gap_of=self._gap_of)
+        ended = await align(client, tunnel, start, goes_on=self._options.goes_on_behind_gaps)
+        self._pass(ended.gaps)
+        ledger = Ledger(start, time.monotonic, ended.stored, read_until=self._read_until, gap_of=self._gap_of)
         self._hand_over = HandOver(ledger, HELD_BATCHES * self._options.batch_bytes)
         settings = self._settings(tunnel.tunnel.tunnel_id, tag)
         positions = {channel_id: found.position for channel_id, found in start.channels.items()}
@@ -198,6 +206,12 @@ class Follower:
 
         self._worker = TunnelWorker(client, self._hand_over, settings, read_mark=logged_until)
         self._tasks = [asyncio.create_task(self._run(self._worker)), asyncio.create_task(self._watch(own))]
+
+    def _pass(self, gaps: Mapping[ChannelId, Gap]) -> None:
+        self._gaps = gaps
+        for channel_id, gap in gaps.items():
+            fields = {"channel_id": channel_id, "error": str(PossibleGap(channel_id, gap.start, gap.end))}
+            logger.warning("going on behind a possible gap", extra={"action": LogAction.POSSIBLE_GAP, **fields})
 
     def _settings(self, tunnel_id: TunnelId, tag: str) -> WorkerSettings:
         options = self._options
@@ -277,7 +291,7 @@ class Follower:
         assert self._worker is not None, "follow comes first"
         status = self._worker.status
         lag = lag_of_channels((view.progress for view in status.channels.values()), status.wall())
-        gaps = status.possible_gaps if self._options.goes_on_behind_gaps else {}
+        gaps = {**self._gaps, **status.possible_gaps} if self._options.goes_on_behind_gaps else {}
         return {
             "channels": len(status.channels),
             "error": status.error,

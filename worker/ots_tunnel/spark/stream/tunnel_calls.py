@@ -8,11 +8,14 @@ channel is opened.
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+import time
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import (
     ConfigError,
+    PossibleGap,
     QueryRefused,
     ReplayDiffers,
     SequenceNumberMismatch,
@@ -27,17 +30,20 @@ from ots_tunnel.model import (
     ChannelId,
     ChannelInfo,
     ChannelStatus,
+    ChannelType,
     Checkpoint,
     ClientId,
+    SequenceInfo,
     Token,
     TunnelDescription,
     TunnelId,
 )
 from ots_tunnel.protocol.backoff import CALL_RETRY
 from ots_tunnel.protocol.page import reached_log_end
+from ots_tunnel.protocol.possible_gap import Gap, promised_since, read_until
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.spark.stream.cut import Cut
-from ots_tunnel.spark.stream.offsets import ChannelOffset, Offset
+from ots_tunnel.spark.stream.offsets import ChannelOffset, Offset, Position
 
 #: Client of calls that need none: the service checks no owner there (docs/protocol.md 4.6).
 NO_CLIENT: Final = ClientId("ots-tunnel-spark")
@@ -114,27 +120,60 @@ async def release(client: TunnelClient, tunnel: TunnelDescription, own: str) -> 
         await client.shutdown(tunnel.tunnel.tunnel_id, client_id, retry=CALL_RETRY)
 
 
-async def align(client: TunnelClient, tunnel: TunnelDescription, offset: Offset) -> frozenset[ChannelId]:
-    """Set the tunnel's checkpoints to the positions of an offset; the channels whose end the service has stored.
+class Ended(NamedTuple):
+    """Channels that never come again.
+
+    Args:
+        stored: those whose end the service has stored.
+        gaps: what may be missing of those among them that the service has ended unread.
+    """
+
+    stored: frozenset[ChannelId]
+    gaps: Mapping[ChannelId, Gap]
+
+
+async def align(client: TunnelClient, tunnel: TunnelDescription, offset: Offset, *, goes_on: bool) -> Ended:
+    """Set the tunnel's checkpoints to the positions of an offset; the channels that have ended.
+
+    Args:
+        goes_on: behind changes that may be missing.
 
     Raises:
-        QueryRefused: a channel was ended by another client. TransportError, ServiceError: the calls fail.
+        QueryRefused: a channel was ended by another client. PossibleGap: changes may be missing, and the query does not
+            go on. TransportError, ServiceError: the calls fail.
     """
-    status = {found.channel_id: found.status for found in tunnel.channels}
-    ended = set()
+    listed = {found.channel_id: found for found in tunnel.channels}
+    ended, gaps = set(), {}
     for channel_id, channel in offset.channels.items():
-        is_over = status.get(channel_id, ChannelStatus.TERMINATED) is ChannelStatus.TERMINATED
-        if is_over and not channel.is_finished:
-            raise QueryRefused(
-                f"checkpointLocation: channel {channel_id} was ended by another client, so that records are missing "
-                f"between its end and this query; begin with a new folder, and copy table "
-                f"{tunnel.tunnel.table_name!r} again"
-            )
-        if not is_over:
+        found = listed.get(channel_id)
+        if found is not None and found.status is not ChannelStatus.TERMINATED:
             await _move(client, tunnel.tunnel.tunnel_id, channel_id, channel.position.token)
-        if channel.is_finished:
+        elif not channel.is_finished:
+            gaps[channel_id] = gap = _unread(tunnel, channel_id, found, channel.position)
+            if not goes_on:
+                raise PossibleGap(channel_id, gap.start, gap.end)
+        if channel.is_finished or channel_id in gaps:
             ended.add(channel_id)
-    return frozenset(ended)
+    return Ended(frozenset(ended), gaps)
+
+
+def _unread(tunnel: TunnelDescription, channel_id: ChannelId, found: ChannelInfo | None, position: Position) -> Gap:
+    """What may be missing of a channel that has ended where nobody has read on: the service ends one whose log is gone.
+
+    Only a checkpoint moves the consume point, so that of a channel that another client has read is behind the position.
+
+    Raises:
+        QueryRefused: another client has ended it.
+    """
+    last = position.last.timestamp_us / 1e6 if isinstance(position.last, SequenceInfo) else 0.0
+    read = read_until(channel_id, position.token, None, mark=max(last, position.until or 0.0))
+    if found is None or found.channel_type is not ChannelType.STREAM or found.consume_point_ns / 1e9 > (read or 0.0):
+        raise QueryRefused(
+            f"checkpointLocation: channel {channel_id} was ended by another client, so that records are missing "
+            f"between its end and this query; begin with a new folder, and copy table "
+            f"{tunnel.tunnel.table_name!r} again"
+        )
+    return Gap(read or promised_since(tunnel.tunnel) or 0.0, tunnel.service_time or time.time())
 
 
 async def read_again(
