@@ -702,3 +702,18 @@ def test_a_parent_that_the_service_has_ended_unread_is_a_gap_and_no_other_client
         told = engine.reader.reportLatestOffset()
         assert number == 9004 or (told and told["passedGaps"])
         engine.restart(reader_of(instance, onPossibleGap="continue"))
+
+
+def test_a_gap_is_told_by_the_next_process_where_one_was_killed_before_it_told(
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine]
+) -> None:
+    engine = late(instance, emulator, tunnels, engines, "Oldest")
+    engine.reader = reader_of(instance, onPossibleGap="continue")
+    wait_until(engine.plan, 60)  # the batch behind the gap is logged; Spark tells of no batch before it is written
+
+    engine.restart(reader_of(instance))
+    engine.plan()
+    told = engine.reader.reportLatestOffset()
+    assert told is not None
+    ((start, end),) = told["passedGaps"].values()
+    assert end - start > 99 * 3600

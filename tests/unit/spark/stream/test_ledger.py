@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ots_tunnel.errors import InvalidTransition, SinkRejected
 from ots_tunnel.model import FINISHED, ChannelId, SequenceInfo, Token, TunnelId
+from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.spark.stream.channel_pages import REFRESH_SECONDS, GivenPage
 from ots_tunnel.spark.stream.cut import Cut
@@ -44,7 +45,7 @@ class World:
     batches: dict[int, list[Record]] = field(default_factory=dict)
     confirmed: list[tuple[int, Token]] = field(default_factory=list)
     tokens: int = 0
-    gap: str | None = None
+    gap: Gap | None = None
 
     def __post_init__(self) -> None:
         self.ledger = Ledger(EMPTY, lambda: self.now, gap_of=lambda _: self.gap)
@@ -371,7 +372,7 @@ def test_a_checkpoint_of_another_client_is_refused_with_its_first_page() -> None
 def test_a_checkpoint_that_the_service_has_moved_behind_a_gap_is_that_of_the_query() -> None:
     world = World(stream(9))
     elsewhere(world)
-    world.gap = "found before the first page, and passed"
+    world.gap = Gap(10.5, 20.5)
 
     world.read(1)
     world.batch(LARGE)
@@ -380,8 +381,37 @@ def test_a_checkpoint_that_the_service_has_moved_behind_a_gap_is_that_of_the_que
     assert world.logged[-1].channels[C].position.token == world.token
 
 
+def test_the_log_tells_of_a_gap_from_the_batch_behind_it_on() -> None:
+    """The process that has passed it may be killed before it tells, and no other one finds it."""
+    world = World(stream(9))
+    world.read(2)
+    world.batch(LARGE)
+    world.gap = Gap(10.5, 20.5)
+    world.read(2)
+    world.batch(LARGE)
+    world.restart(2)
+    world.gap = None
+    world.read(2)
+    world.batch(LARGE)
+
+    told = [offset.channels[C].position.gap for offset in world.logged[1:]]
+    assert told == [None, Gap(10, 21), Gap(10, 21)]
+
+
+def test_a_gap_that_is_found_again_with_the_same_times_counts() -> None:
+    """Nothing behind it was confirmed when the channel was taken away, and the service gives another checkpoint."""
+    world = World(stream(9), gap=Gap(10.0, 20.0))
+    elsewhere(world)
+    world.gap = Gap(10.0, 20.0)
+
+    world.read(1)
+    world.batch(LARGE)
+
+    assert world.batches[2] == world.log[7:8]
+
+
 def test_a_gap_from_before_says_nothing_of_who_has_moved_a_checkpoint() -> None:
-    world = World(stream(9), gap="passed long ago")
+    world = World(stream(9), gap=Gap(1.0, 2.0))
     elsewhere(world)
 
     with pytest.raises(SinkRejected, match="another client consumes the tunnel"):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import FINISHED, ChannelId, SequenceInfo, Token, TunnelId
+from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.spark.stream.offset_json import offset_from_json, offset_to_json
 from ots_tunnel.spark.stream.offsets import ChannelOffset, Offset, Position, Span
 
@@ -19,7 +20,7 @@ marks = st.none() | st.builds(SequenceInfo, numbers, numbers, numbers) | st.bina
 tokens = st.just(FINISHED) | st.text(min_size=1, max_size=20).map(Token)
 channel_offsets = st.builds(
     ChannelOffset,
-    st.builds(Position, tokens, marks, st.none() | numbers),
+    st.builds(Position, tokens, marks, st.none() | numbers, st.none() | st.builds(Gap, numbers, numbers)),
     st.none() | st.builds(Span, tokens, marks, st.integers(1, 10**9)),
 )
 offsets = st.builds(
@@ -81,6 +82,7 @@ def test_an_idle_channel_tells_until_when_it_was_read() -> None:
             r"channels\.c\.until: found int, allowed is a number",
         ),
         ({"channels": {"c": {"to": "t", "until": "now"}}}, r"channels\.c\.until: found str"),
+        ({"channels": {"c": {"to": "t", "gap": [1]}}}, r"channels\.c\.gap: found list, allowed is two numbers"),
     ],
 )
 def test_what_is_no_offset_is_refused_by_name(changed: dict[str, Any], message: str) -> None:

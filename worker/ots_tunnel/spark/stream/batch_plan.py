@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ots_tunnel.model import ChannelId, Token
+from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.spark.stream.marks import Mark
 from ots_tunnel.spark.stream.offsets import ChannelOffset, Offset, Position, Span
 
@@ -30,6 +31,7 @@ class WaitingPage:
         size_bytes: of these.
         last: mark of the last of them; None without any.
         until: see `Position`; of a page without records.
+        gap: see `Position`.
     """
 
     number: int
@@ -39,6 +41,7 @@ class WaitingPage:
     size_bytes: int
     last: Mark | None
     until: int | None = None
+    gap: Gap | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ def plan_batch(
         with_rows = [page for page in pages if page.rows]
         last = with_rows[-1].last if with_rows else after
         span = Span(with_rows[0].start, after, sum(page.rows for page in pages)) if with_rows else None
-        channels[channel_id] = ChannelOffset(Position(pages[-1].following, last, pages[-1].until), span)
+        channels[channel_id] = ChannelOffset(Position(pages[-1].following, last, pages[-1].until, pages[-1].gap), span)
     return BatchPlan(Offset(start.tunnel_id, start.query_id, channels), taken)
 
 

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import floor, inf
+from math import ceil, floor, inf
 from typing import Final
 
 from ots_tunnel.errors import SinkRejected
 from ots_tunnel.model import FINISHED, ChannelId, SequenceInfo, Token
 from ots_tunnel.protocol.page import total_size
+from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.spark.stream.batch_plan import WaitingPage
 from ots_tunnel.spark.stream.marks import Mark, is_behind, mark_of, rows_until
@@ -79,6 +80,7 @@ class ChannelPages:
         self._last_page: int | None = None
         #: Whether the channel was opened at a checkpoint that is not of this query.
         self._is_elsewhere = False
+        self._gap = None if position is None else position.gap
         #: Whether the service has stored the end of the channel: it never comes again.
         self.is_over = False
 
@@ -104,25 +106,27 @@ class ChannelPages:
         self._tokens = dict.fromkeys(self._tokens, 0) | {start: 0}
         self._read, self._passing, self._idle = self._position.last, True, None
 
-    def check(self, *, has_gap: bool) -> None:
+    def check(self, gap: Gap | None) -> None:
         """Refuse the first page behind a checkpoint that is not one of this query.
 
         The service itself moves a checkpoint to what is left of the log, where changes are gone. The worker has told of
         these before its first page comes.
 
         Args:
-            has_gap: whether the worker has found since `begin` that changes may be missing.
+            gap: what the worker has found missing since `begin`; None is nothing.
 
         Raises:
             SinkRejected: another client has moved the channel.
         """
-        if self._is_elsewhere and not has_gap:
+        if self._is_elsewhere and gap is None:
             raise SinkRejected(
                 "CheckpointMoved",
                 f"channel {self._channel_id}: found a checkpoint that is not of this query, so another client consumes "
                 "the tunnel; allowed is one query, or one group of workers, on a tunnel",
             )
         self._is_elsewhere = False
+        if gap is not None:
+            self._gap = Gap(floor(gap.start), ceil(gap.end))
 
     def take(self, page: GivenPage, arrival: int) -> bool:
         """Hold a page; False for one that is confirmed at once, because nothing of it has to be committed.
@@ -151,7 +155,8 @@ class ChannelPages:
         if records:
             self._read, self._idle = mark_of(records[-1]), None
         last = self._read if records else None
-        facts = WaitingPage(arrival, page.start, page.following, len(records), total_size(list(records)), last)
+        size = total_size(list(records))
+        facts = WaitingPage(arrival, page.start, page.following, len(records), size, last, gap=self._gap)
         # what came again is in the batch that is under way
         self._pages.append(_HeldPage(facts, records, page.confirm, PageState.IN_BATCH if again else PageState.WAITING))
         return True
@@ -187,7 +192,7 @@ class ChannelPages:
             until, share: as for `is_due`.
         """
         if self._idle is not None and self.is_due(now, until, share):
-            facts = WaitingPage(arrival, self._idle, self._idle, 0, 0, None, _whole(until))
+            facts = WaitingPage(arrival, self._idle, self._idle, 0, 0, None, _whole(until), self._gap)
             self._pages.append(_HeldPage(facts, (), _nothing))
         return [page.facts for page in self._pages if page.state is PageState.WAITING]
 

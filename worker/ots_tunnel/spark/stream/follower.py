@@ -70,7 +70,7 @@ class Follower:
         self._tunnel: TunnelDescription | None = None
         self._hand_over: HandOver | None = None
         self._worker: TunnelWorker | None = None
-        #: Those of channels that had ended before this process.
+        #: Those that former processes have passed, and of channels that had ended before this one.
         self._gaps: Mapping[ChannelId, Gap] = {}
         #: Unix seconds at which every stream channel had been read to its end and committed; None is unknown.
         self._read_by_all: float | None = None
@@ -195,7 +195,9 @@ class Follower:
         check_clients(tunnel, own)
         await release(client, tunnel, own)
         ended = await align(client, tunnel, start, goes_on=self._options.goes_on_behind_gaps)
-        self._pass(ended.gaps)
+        logged = {name: found.position.gap for name, found in start.channels.items() if found.position.gap is not None}
+        self._gaps = {**logged, **ended.gaps}
+        self._tell(ended.gaps)
         ledger = Ledger(start, time.monotonic, ended.stored, read_until=self._read_until, gap_of=self._gap_of)
         self._hand_over = HandOver(ledger, HELD_BATCHES * self._options.batch_bytes)
         settings = self._settings(tunnel.tunnel.tunnel_id, tag)
@@ -207,8 +209,7 @@ class Follower:
         self._worker = TunnelWorker(client, self._hand_over, settings, read_mark=logged_until)
         self._tasks = [asyncio.create_task(self._run(self._worker)), asyncio.create_task(self._watch(own))]
 
-    def _pass(self, gaps: Mapping[ChannelId, Gap]) -> None:
-        self._gaps = gaps
+    def _tell(self, gaps: Mapping[ChannelId, Gap]) -> None:
         for channel_id, gap in gaps.items():
             fields = {"channel_id": channel_id, "error": str(PossibleGap(channel_id, gap.start, gap.end))}
             logger.warning("going on behind a possible gap", extra={"action": LogAction.POSSIBLE_GAP, **fields})
@@ -256,9 +257,11 @@ class Follower:
         view = None if self._worker is None else self._worker.status.channels.get(channel_id)
         return None if view is None else view.progress.consumed_up_to
 
-    def _gap_of(self, channel_id: ChannelId) -> object:
-        """What the worker has last found missing of a channel."""
-        return None if self._worker is None else self._worker.status.possible_gaps.get(channel_id)
+    def _gap_of(self, channel_id: ChannelId) -> Gap | None:
+        """What the worker has last found missing of a channel, and goes on behind."""
+        if self._worker is None or not self._options.goes_on_behind_gaps:
+            return None
+        return self._worker.status.possible_gaps.get(channel_id)
 
     def _find_read_by_all(self, described: TunnelDescription) -> None:
         times = {channel.channel_id: self._read_until(channel.channel_id) for channel in described.channels}
@@ -291,7 +294,7 @@ class Follower:
         assert self._worker is not None, "follow comes first"
         status = self._worker.status
         lag = lag_of_channels((view.progress for view in status.channels.values()), status.wall())
-        gaps = {**self._gaps, **status.possible_gaps} if self._options.goes_on_behind_gaps else {}
+        gaps = {**self._gaps, **(status.possible_gaps if self._options.goes_on_behind_gaps else {})}
         return {
             "channels": len(status.channels),
             "error": status.error,

@@ -23,6 +23,7 @@ from typing import Final
 
 from ots_tunnel.errors import InvalidTransition
 from ots_tunnel.model import ChannelId, Token
+from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.spark.stream.batch_plan import WaitingPage, plan_batch
 from ots_tunnel.spark.stream.channel_pages import ChannelPages, GivenPage
@@ -50,7 +51,7 @@ class Ledger:
         stored_ends: frozenset[ChannelId] = frozenset(),
         *,
         read_until: Callable[[ChannelId], float | None] = lambda _: None,
-        gap_of: Callable[[ChannelId], object] = lambda _: None,
+        gap_of: Callable[[ChannelId], Gap | None] = lambda _: None,
     ) -> None:
         self._committed = committed
         self._under_way: Offset | None = None
@@ -60,7 +61,7 @@ class Ledger:
         self._read_until = read_until
         self._gap_of = gap_of
         #: Of each channel the last gap before it was opened.
-        self._gaps: dict[ChannelId, object] = {}
+        self._gaps: dict[ChannelId, Gap | None] = {}
         self._channels = {
             channel_id: ChannelPages(channel_id, found.position, clock())
             for channel_id, found in committed.channels.items()
@@ -89,7 +90,9 @@ class Ledger:
                 the channel.
         """
         pages = self._channels[channel_id]
-        pages.check(has_gap=self._gap_of(channel_id) != self._gaps.get(channel_id))
+        gap = self._gap_of(channel_id)
+        # the same times may be found anew, where nobody has confirmed what is behind them
+        pages.check(None if gap is self._gaps.get(channel_id) else gap)
         return pages.take(page, next(self._arrivals))
 
     def abandon(self, channel_id: ChannelId) -> None:

@@ -5,7 +5,8 @@
      "query": "5f0c...", "tunnel": "6e11d632-...", "version": 1}
 
 `last` and `after` are marks: three numbers for a sequence, text in base64 for a key; missing where there is none.
-`until`, Unix seconds, is there for a channel that was idle when the batch was made.
+`until`, Unix seconds, is there for a channel that was idle when the batch was made; `gap`, from and to, for one of
+which changes may be missing.
 `from`, `rows` and `after` are there only if the batch has records of the channel.
 
 Spark compares offsets as text, and another order of the names would be new data. So names are sorted, and equal offsets
@@ -21,6 +22,7 @@ from typing import Any, Final
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.model import ChannelId, SequenceInfo, Token, TunnelId
+from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.spark.stream.marks import Mark
 from ots_tunnel.spark.stream.offsets import ChannelOffset, Offset, Position, Span
 
@@ -65,6 +67,8 @@ def _channel_to_json(channel: ChannelOffset) -> dict[str, Any]:
         found["last"] = _mark_to_json(position.last)
     if position.until is not None:
         found["until"] = position.until
+    if position.gap is not None:
+        found["gap"] = [position.gap.start, position.gap.end]
     if span is not None:
         found |= {"from": span.token, "rows": span.rows}
         if span.after is not None:
@@ -77,7 +81,7 @@ def _channel_from_json(document: Any, place: str) -> ChannelOffset:
     until = fields.get("until")
     if until is not None and (type(until) is not int or until < 0):
         raise _malformed(f"{place}.until", until, "a number of seconds")
-    position = Position(Token(_text(fields, "to", place)), _mark(fields, "last", place), until)
+    position = Position(Token(_text(fields, "to", place)), _mark(fields, "last", place), until, _gap(fields, place))
     if "from" not in fields:
         return ChannelOffset(position)
     rows = fields.get("rows")
@@ -104,6 +108,15 @@ def _mark(fields: Mapping[str, Any], name: str, place: str) -> Mark | None:
             except binascii.Error:
                 pass  # refused below, as any other value
     raise _malformed(f"{place}.{name}", fields[name], "three numbers, or text in base64")
+
+
+def _gap(fields: Mapping[str, Any], place: str) -> Gap | None:
+    match fields.get("gap"):
+        case None:
+            return None
+        case [int() as start, int() as end]:
+            return Gap(start, end)
+    raise _malformed(f"{place}.gap", fields["gap"], "two numbers of seconds")
 
 
 def _fields(document: Any, place: str) -> Mapping[str, Any]:

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ots_tunnel.model import FINISHED, ChannelId, Token, TunnelId
+from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.spark.stream.marks import Mark
 
 
@@ -33,11 +34,14 @@ class Position:
         token: FINISHED after the channel's end; it may hold a key and is not printed.
         last: mark of the last record before it; None if there was none.
         until: Unix seconds, by the service's clock, until which the channel had been read to its end; None is unknown.
+        gap: the last changes that may be missing before here, in whole seconds; None is nothing. The process that has
+            passed them may be killed before it tells of them, and no later one finds them.
     """
 
     token: Token = field(repr=False)
     last: Mark | None = None
     until: int | None = None
+    gap: Gap | None = None
 
 
 @dataclass(frozen=True, slots=True)
