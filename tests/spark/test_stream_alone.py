@@ -583,9 +583,12 @@ def test_errors_of_the_service_reach_the_query(instance: Instance, tunnels: Tunn
         wait_until(lambda: engine.plan(), 60)
 
 
-@pytest.mark.parametrize("operation", ["Checkpoint", "Shutdown"])
+@pytest.mark.parametrize(
+    ("operation", "code"),
+    [("Checkpoint", "OTSServerBusy"), ("Shutdown", "OTSServerBusy"), ("Shutdown", "OTSResourceGone")],
+)
 def test_one_call_that_passes_does_not_end_a_query_at_its_start(
-    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine], operation: str
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine], operation: str, code: str
 ) -> None:
     tunnels.create()
     engine = engine_of(instance, engines)
@@ -594,7 +597,7 @@ def test_one_call_that_passes_does_not_end_a_query_at_its_start(
     former = engine.reader
     if operation == "Checkpoint":
         former.stop()
-    emulator.faults.add(FaultRule(operation, count=1, code="OTSServerBusy"))
+    emulator.faults.add(FaultRule(operation, count=1, code=code))
     engine.reader = reader_of(instance)
     try:
         engine.plan()

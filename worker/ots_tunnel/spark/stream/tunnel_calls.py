@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from ots_tunnel.client.tunnel import TunnelClient
@@ -18,6 +19,7 @@ from ots_tunnel.errors import (
     PossibleGap,
     QueryRefused,
     ReplayDiffers,
+    ResourceGone,
     SequenceNumberMismatch,
     ServerUnavailable,
     TableNotFound,
@@ -117,7 +119,9 @@ async def release(client: TunnelClient, tunnel: TunnelDescription, own: str) -> 
         TransportError, ServiceError: the service does not answer, or refuses.
     """
     for client_id in sorted({found.client_id for found in tunnel.channels if is_own(found, own)}):
-        await client.shutdown(tunnel.tunnel.tunnel_id, client_id, retry=CALL_RETRY)
+        # gone by itself, or by a try whose answer was lost: whether the service says so is not documented
+        with suppress(ResourceGone):
+            await client.shutdown(tunnel.tunnel.tunnel_id, client_id, retry=CALL_RETRY)
 
 
 class Ended(NamedTuple):
