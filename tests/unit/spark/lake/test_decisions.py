@@ -12,6 +12,7 @@ from pyspark.errors import PySparkAttributeError
 
 from ots_tunnel.errors import ConfigError, QueryRefused
 from ots_tunnel.spark.lake import ChangeLog, Mirror
+from ots_tunnel.spark.lake.checkpoints import id_of
 from ots_tunnel.spark.lake.growth import TYPES, check_growth, new_columns
 from ots_tunnel.spark.lake.merging import merge_statement
 from ots_tunnel.spark.lake.names import check_names, check_types, lacking
@@ -117,6 +118,13 @@ def test_a_new_batch_and_the_last_one_again_are_written(last: int | None, batch:
 def test_a_folder_that_is_older_than_the_table_is_refused() -> None:
     with pytest.raises(ConfigError, match="found batch 7, but table '/lake' has batch 8 of the same query"):
         check_batch(8, 7, "/lake")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [('{"id":"5f0c"}', "5f0c"), ("", None), ("{}", None), ('{"id":', None), ("[]", None)]
+)
+def test_a_damaged_folder_is_left_to_spark(text: str, found: str | None) -> None:
+    assert id_of(text) == found
 
 
 @pytest.mark.parametrize(("last", "logged"), [(None, -1), (None, 3), (7, 7), (6, 7), (2, 7)])

@@ -35,7 +35,7 @@ def check_age(spark: Any, path: str, checkpoint: str) -> None:
 
 
 def logged(spark: Any, checkpoint: str) -> Logged | None:
-    """What a folder knows; None where no query has begun in it."""
+    """What a folder knows; None where no query has begun in it, or Spark itself will refuse it as damaged."""
     jvm = classic_context(spark)._jvm
     hadoop = jvm.org.apache.hadoop.fs
     folder = hadoop.Path(checkpoint)
@@ -48,5 +48,17 @@ def logged(spark: Any, checkpoint: str) -> Logged | None:
         text = jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
     finally:
         stream.close()
+    query_id = id_of(text)
+    if query_id is None:
+        return None
     names = [each.getPath().getName() for each in files.listStatus(offsets)] if files.exists(offsets) else []
-    return Logged(str(json.loads(text)["id"]), max((int(name) for name in names if name.isdigit()), default=-1))
+    return Logged(query_id, max((int(name) for name in names if name.isdigit()), default=-1))
+
+
+def id_of(text: str) -> str | None:
+    """The id of a query in Spark's file `metadata`; None in a damaged one, such as an empty one behind a power loss."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return str(found["id"]) if isinstance(found, dict) and "id" in found else None
