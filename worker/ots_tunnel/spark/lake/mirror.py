@@ -173,6 +173,7 @@ class Mirror:
         create(self._spark, self._path, [*key, *self._columns, *own], properties)
         # a later call may name more columns than the one that has created the table
         present = columns_of(self._spark, self._path)
+        check_types(self._path, present, (OTHERS, VERSIONS))
         add_columns(self._spark, self._path, lacking(self._path, present, self._columns))
         self._key = tuple(name for name, _ in key)
 
