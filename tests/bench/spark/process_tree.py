@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_PROC = Path("/proc")
 
 
 class Cpu(NamedTuple):
-    """CPU seconds so far; `python` is the part of interpreters."""
+    """CPU seconds so far; `python` is the part of interpreters.
+
+    What an interpreter used is its parent's once it has ended. A JVM starts interpreters alone, so that is theirs, too.
+    """
 
     total: float
     python: float
@@ -26,12 +28,13 @@ class Cpu(NamedTuple):
 class _Process(NamedTuple):
     parent: int
     name: str
-    seconds: float
+    own: float
+    ended: float
 
 
-def cpu_of_tree(pid: int) -> Cpu:
+def cpu_of_tree(pid: int, proc: Path = Path("/proc")) -> Cpu:
     """CPU seconds of a process and its descendants, those that have ended and were waited for included."""
-    processes = dict(_processes())
+    processes = dict(_processes(proc))
     children: Mapping[int, list[int]] = defaultdict(list)
     for each, process in processes.items():
         children[process.parent].append(each)
@@ -41,14 +44,15 @@ def cpu_of_tree(pid: int) -> Cpu:
         each = left.pop()
         left += children[each]
         if each in processes:
-            total += processes[each].seconds
-            python += processes[each].seconds if processes[each].name.startswith("python") else 0.0
+            found = processes[each]
+            total += found.own + found.ended
+            python += found.ended + (found.own if found.name.startswith("python") else 0.0)
     return Cpu(total, python)
 
 
-def _processes() -> list[tuple[int, _Process]]:
+def _processes(proc: Path) -> list[tuple[int, _Process]]:
     found = []
-    for folder in _PROC.iterdir():
+    for folder in proc.iterdir():
         if not folder.name.isdigit():
             continue
         try:
@@ -58,6 +62,6 @@ def _processes() -> list[tuple[int, _Process]]:
         name, _, rest = text.partition("(")[2].rpartition(")")
         fields = rest.split()
         # proc(5): state, parent, ..., utime, stime, cutime, cstime
-        seconds = sum(map(int, fields[11:15])) / _TICKS
-        found.append((int(folder.name), _Process(int(fields[1]), name, seconds)))
+        own, ended = (sum(map(int, fields[start : start + 2])) / _TICKS for start in (11, 13))
+        found.append((int(folder.name), _Process(int(fields[1]), name, own, ended)))
     return found

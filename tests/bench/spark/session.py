@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from pathlib import Path
 
 from tests.bench.start import MachineUnfit
+from tests.support.lake.lake_jars import JarsUnavailable, lake_jars
 from tests.support.programs.processes import inherited_environment
 
-_JARS = Path(__file__).parents[2] / "spark" / "lake" / "build_jars.sh"
 #: One task at a time; a heap that is large from the start.
 _SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -32,10 +30,10 @@ def session_environment() -> dict[str, str]:
     Raises:
         MachineUnfit: there is no Java, or the jars cannot be fetched.
     """
-    built = subprocess.run([_JARS], capture_output=True, text=True, check=False)
-    if built.returncode:
-        raise MachineUnfit(f"no jars of Delta: {built.stderr.strip().splitlines()[-1]}")
-    jars = ",".join(sorted(map(str, Path(built.stdout.strip()).glob("*.jar"))))
+    try:
+        jars = lake_jars()
+    except JarsUnavailable as reason:
+        raise MachineUnfit(f"no jars of Delta: {reason}") from reason
     confs = " ".join(f"--conf {name}={value}" for name, value in _SETTINGS.items())
     arguments = f"--master local[1] --jars {jars} {confs} pyspark-shell"
     return inherited_environment(PYSPARK_SUBMIT_ARGS=arguments, PYSPARK_PYTHON=sys.executable)

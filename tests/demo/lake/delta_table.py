@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from tests.cluster.local_cluster import ClusterUnavailable
 from tests.demo.lake.comparison import Row
+from tests.support.lake.lake_jars import JarsUnavailable, lake_jars
 
 #: Columns that a mirror has besides attributes: values that no column tells, and the version of each value.
 OTHERS, VERSIONS = "_others", "_versions"
-_JARS = Path(__file__).parents[2] / "spark" / "lake" / "build_jars.sh"
 
 
 class DeltaTable:
@@ -56,10 +54,10 @@ class DeltaTable:
 
 
 def _session(more: Mapping[str, str]) -> SparkSession:
-    built = subprocess.run([_JARS], capture_output=True, text=True, check=False)
-    if built.returncode:
-        raise ClusterUnavailable(built.stderr.strip().splitlines()[-1])
-    jars = ",".join(sorted(map(str, Path(built.stdout.strip()).glob("*.jar"))))
+    try:
+        jars = lake_jars()
+    except JarsUnavailable as reason:
+        raise ClusterUnavailable(str(reason)) from reason
     settings = {
         "spark.jars": jars,
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

@@ -29,6 +29,7 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import TableAdmin, TableSchema
 from tests.spark.conftest import CREDENTIALS, KEYS
 from tests.support.lacking import lack
+from tests.support.lake.lake_jars import JarsUnavailable, lake_jars
 from tests.support.lake.one_version_changes import Changes
 from tests.support.programs.processes import inherited_environment
 from tests.support.waiting import wait_until
@@ -38,21 +39,17 @@ from tests.support.waiting import wait_until
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3600), pytest.mark.xdist_group("lake"), pytest.mark.lasts(500)]
 
 ROOT = Path(__file__).parents[3]
-BUILD = Path(__file__).parent / "build_jars.sh"
 EXAMPLES = ROOT / "docs" / "examples"
-#: Exit code of the script where the machine lacks Java or the network.
-UNAVAILABLE = 1
 KEY_NAMES = tuple(key.name for key in KEYS)
 
 
 @pytest.fixture(scope="session")
 def submit_arguments() -> str:
     """Settings of Spark for a program of its own: Delta, nothing but loopback, a small JVM."""
-    built = subprocess.run([BUILD], capture_output=True, text=True, check=False)
-    if built.returncode == UNAVAILABLE:
-        lack("javac", built.stderr.strip().splitlines()[-1])
-    assert built.returncode == 0, built.stderr
-    jars = ",".join(sorted(map(str, Path(built.stdout.strip()).glob("*.jar"))))
+    try:
+        jars = lake_jars()
+    except JarsUnavailable as reason:
+        lack("javac", str(reason))
     settings = {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
