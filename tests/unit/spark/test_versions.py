@@ -12,7 +12,7 @@ import pytest
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.spark import register
-from ots_tunnel.spark.versions import Ability, minor_of, require
+from ots_tunnel.spark.versions import Ability, bounds_streams, minor_of, require
 
 #: The first minor without an ability, the first that has it, and words of the sentence.
 CASES = [
@@ -23,7 +23,6 @@ CASES = [
         "4.1.0",
         "option 'pushFilters': found PySpark 4.0.5, allowed are 4.1 and newer: .*'where'",
     ),
-    (Ability.STREAM, "4.1.4", "4.2.0", "readStream: found PySpark 4.1.4, allowed are 4.2 and newer: .*sink 'files'"),
 ]
 
 
@@ -40,6 +39,11 @@ def test_a_version_of_a_vendor_counts_by_its_numbers() -> None:
     assert minor_of("4.1.0.dev3+vendor") == (4, 1)
     with pytest.raises(ConfigError, match="found version 'latest'"):
         minor_of("latest")
+
+
+@pytest.mark.parametrize(("version", "bounds"), [("4.0.5", False), ("4.1.4", False), ("4.2.0", True), ("10.0", True)])
+def test_spark_bounds_a_stream_from_one_minor_on(version: str, bounds: bool) -> None:
+    assert bounds_streams(version) is bounds
 
 
 def test_a_server_of_spark_3_is_refused_before_anything_is_registered() -> None:
@@ -72,7 +76,6 @@ def test_pyspark_3_beside_the_package_is_refused_by_a_sentence(tmp_path: Path) -
     ("version", "options", "message"),
     [
         ("4.0.5", {"pushFilters": "true"}, r"option 'pushFilters': found PySpark 4\.0\.5"),
-        ("4.1.4", {"tunnel": "changes"}, r"readStream: found PySpark 4\.1\.4"),
     ],
 )
 def test_the_source_refuses_what_its_pyspark_lacks_before_any_call(
@@ -89,7 +92,7 @@ def test_the_source_refuses_what_its_pyspark_lacks_before_any_call(
     with pytest.raises(ConfigError, match=message):
         source.schema()
     with pytest.raises(ConfigError, match=message):
-        (source.streamReader if "tunnel" in options else source.reader)(StructType())
+        source.reader(StructType())
 
 
 def test_registering_switches_the_setting_of_filters_on_where_there_is_one() -> None:

@@ -80,6 +80,8 @@ Options of a stream, `spark.readStream.format("ots")`, which follows a tunnel (`
     heartbeatTimeoutSeconds     default 30, at least three intervals
     onPossibleGap               changes that may be missing fail the query (`stop`, default), or are passed (`continue`)
     clientTag                   what the ids of the query's clients begin with, default nothing
+    reportFile                  before PySpark 4.2, which shows no figures of a source: a file beside the driver that
+                                gets channels, lag and passed gaps as JSON, default none
 
 docs/architecture.md 7 says where each part runs. The client retries calls, Spark retries tasks; both read again.
 """
@@ -93,7 +95,7 @@ from typing import Any, ClassVar
 import pyspark
 
 from ots_tunnel.errors import ConfigError, TunnelError
-from ots_tunnel.spark.versions import Ability, require
+from ots_tunnel.spark.versions import Ability, bounds_streams, require
 
 try:
     from pyspark.sql.datasource import DataSource, DataSourceStreamReader, DataSourceStreamWriter
@@ -146,7 +148,6 @@ class TablestoreDataSource(DataSource):  # type: ignore[misc]  # pyspark has no 
         """
         try:
             if is_stream(self.options):
-                require(Ability.STREAM, pyspark.__version__)
                 return _stream_schema(StreamOptions.parse(self.options))
             options = _options_of(self.options)
             return RAW_SCHEMA if options.raw else _struct(columns_of(options))
@@ -167,7 +168,6 @@ class TablestoreDataSource(DataSource):  # type: ignore[misc]  # pyspark has no 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Check the options and the schema, and return the reader of a tunnel's changes."""
         try:
-            require(Ability.STREAM, pyspark.__version__)
             options = StreamOptions.parse(self.options)
             return _change_reader(options, StreamRows.of(schema, options.columns))
         except TunnelError as error:
@@ -199,10 +199,14 @@ def _stream_schema(options: StreamOptions) -> StructType:
 
 
 def _change_reader(options: StreamOptions, rows: StreamRows) -> DataSourceStreamReader:
-    # PySpark 4.1 has no module for what this one imports
-    from ots_tunnel.spark.stream.reader import ChangeReader
+    # each module imports what other minors of PySpark lack
+    if bounds_streams(pyspark.__version__):
+        from ots_tunnel.spark.stream.bounded_reader import BoundedReader
 
-    return ChangeReader(options, rows)
+        return BoundedReader(options, rows)
+    from ots_tunnel.spark.stream.remembering_reader import RememberingReader
+
+    return RememberingReader(options, rows)
 
 
 def _options_of(given: Mapping[str, str]) -> SourceOptions:

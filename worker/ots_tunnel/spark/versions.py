@@ -15,6 +15,8 @@ from ots_tunnel.errors import ConfigError
 PUSH_DOWN_SETTING = "spark.sql.python.filterPushdown.enabled"
 
 Minor = tuple[int, int]
+#: From this minor on Spark tells a stream where a batch begins and how large it may be, and shows its figures.
+BOUNDED_STREAMS: Minor = (4, 2)
 _VERSION = re.compile(r"([0-9]+)\.([0-9]+)")
 
 
@@ -27,12 +29,6 @@ class Ability(enum.Enum):
         "Spark 3 has no data sources in Python; read files instead, which a worker's sink 'files' writes as Parquet",
     )
     PUSH_DOWN = (4, 1), "option 'pushFilters'", "it gives a source no filters; name the keys in option 'where'"
-    STREAM = (
-        (4, 2),
-        "readStream",
-        "it tells a source neither where a batch begins nor how large it may be; stream files instead, which a "
-        "worker's sink 'files' writes",
-    )
 
     def __init__(self, least: Minor, asked: str, way_out: str) -> None:
         self.least = least
@@ -50,6 +46,15 @@ def minor_of(version: str) -> Minor:
     if found is None:
         raise ConfigError(f"PySpark: found version {version!r}, allowed is one that begins with two numbers")
     return int(found[1]), int(found[2])
+
+
+def bounds_streams(version: str) -> bool:
+    """Whether a version of PySpark calls a stream in the way of `BOUNDED_STREAMS`.
+
+    Raises:
+        ConfigError: see `minor_of`.
+    """
+    return minor_of(version) >= BOUNDED_STREAMS
 
 
 def require(ability: Ability, version: str) -> None:

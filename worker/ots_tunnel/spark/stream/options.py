@@ -24,6 +24,7 @@ _OPTIONS = (
     "heartbeatTimeoutSeconds",
     "onPossibleGap",
     "clientTag",
+    "reportFile",
 )
 #: What a service is certain to take in the tag of a client; own choice.
 _TAG: Final = re.compile(r"[A-Za-z0-9-]{1,64}")
@@ -59,6 +60,8 @@ class StreamOptions:
     goes_on_behind_gaps: bool
     client_tag: str = ""
     """What the ids of the query's clients begin with, before its own tag; empty is nothing."""
+    report_file: str = ""
+    """Path of a file that gets the figures of the query where Spark has no place for them; empty is none."""
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> StreamOptions:
@@ -82,6 +85,7 @@ class StreamOptions:
             timeout=number(given, "heartbeatTimeoutSeconds", default, INTERVALS_OF_TIMEOUT * interval),
             goes_on_behind_gaps=choice(given, "onPossibleGap", ("stop", "continue")) == "continue",
             client_tag=_tag(given),
+            report_file=given.get("reportfile", ""),
         )
 
     def tag_of(self, query_id: str) -> str:

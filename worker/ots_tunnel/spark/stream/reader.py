@@ -7,9 +7,10 @@ Theory of operation. Spark makes this object in three kinds of processes, and it
     tasks           `read`, which needs nothing but its partition: the records ride in it, and no task calls the service
 
 Order of calls: `initialOffset`, then `latestOffset` and `partitions` by turns. After a restart with a batch that is
-logged and not committed, `partitions` of this batch comes first: it is read again before anything else. `latestOffset`
-is given the end of the last batch, which proves that Spark has committed it; `commit` comes one batch later, and is not
-used (`ledger`).
+logged and not committed, `partitions` of this batch comes first: it is read again before anything else. A call of
+`latestOffset` proves that Spark has committed the batch before; `commit` comes one batch later, and is not used
+(`ledger`). What PySpark tells `latestOffset` depends on its minor: from 4.2 on `bounded_reader`, before
+`remembering_reader`.
 
 The planner ends by SIGTERM when the query is stopped, and `stop` is not called then; so it has a handler.
 
@@ -21,13 +22,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 import uuid
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.model import ChannelId
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
 
 #: Seconds that a call waits for records. Without a trigger Spark calls again after 10 ms.
 WAIT_SECONDS: Final = 0.3
-#: `availableNow`: seconds between two looks at the tunnel, and for which there may be neither a batch nor an end.
-LOOK_SECONDS: Final = 1.0
-PATIENCE_SECONDS: Final = 600.0
 
 
 class SpanPartition(InputPartition):  # type: ignore[misc]  # pyspark has no types we follow
@@ -56,15 +52,14 @@ class SpanPartition(InputPartition):  # type: ignore[misc]  # pyspark has no typ
         self.packed = packed
 
 
-class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]  # as above
-    """Follows a tunnel; see the module for its processes."""
+class TunnelReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
+    """Follows a tunnel, in any minor of PySpark; see the module for its processes."""
 
     def __init__(self, options: StreamOptions, rows: StreamRows) -> None:
         self._options = options
         self._rows = rows
         self._follower: Follower | None = None
         self._initial: Offset | None = None
-        self._until: float | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         """The offset of a query without a checkpoint: it knows no channel."""
@@ -74,33 +69,6 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             return offset_to_json(self._initial)
         except TunnelError as error:
             raise error.with_traceback(None) from None
-
-    def getDefaultReadLimit(self) -> ReadLimit:
-        """The option; Spark enforces nothing."""
-        return ReadMaxBytes(self._options.batch_bytes)
-
-    def prepareForTriggerAvailableNow(self) -> None:
-        """What was written before now is available; by the service's clock."""
-        try:
-            self._until = self._following().open().service_time or time.time()
-        except TunnelError as error:
-            raise error.with_traceback(None) from None
-
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The end of the next batch, or `start` itself where there is none."""
-        try:
-            begin = offset_from_json(start)
-            follower = self._following()
-            if not follower.is_following:
-                follower.follow(begin)
-            end = self._next_batch(follower, begin)
-            return start if end == begin else offset_to_json(end)
-        except TunnelError as error:
-            raise error.with_traceback(None) from None
-
-    def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Channels, lag and bytes that are held, for the progress of the query."""
-        return None if self._follower is None else self._follower.report()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """One partition for each channel with records in the batch."""
@@ -135,19 +103,17 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             self._end_with_sigterm()
         return self._follower
 
-    def _next_batch(self, follower: Follower, begin: Offset) -> Offset:
-        limit = self._options.batch_bytes
+    def _followed_from(self, begin: Offset) -> Follower:
+        follower = self._following()
+        if not follower.is_following:
+            follower.follow(begin)
+        return follower
+
+    def _next_batch(self, begin: Offset) -> Offset:
+        """The end of a batch, which is the begin itself where there is nothing within `WAIT_SECONDS`."""
+        follower, limit = self._followed_from(begin), self._options.batch_bytes
         end = follower.next_batch(begin, limit)
-        if self._until is None:
-            return follower.next_batch(begin, limit) if end == begin and follower.wait(WAIT_SECONDS) else end
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while end == begin and not follower.is_caught_up(self._until):
-            if time.monotonic() > deadline:
-                raise TunnelError(f"tunnel {self._options.tunnel!r}: no channel moved for {PATIENCE_SECONDS:.0f} s")
-            follower.wait(LOOK_SECONDS)
-            end = follower.next_batch(begin, limit)
-        # the page that says so may have come after the last batch was planned, and an idle channel's time is logged
-        return follower.next_batch(begin, limit) if end == begin else end
+        return follower.next_batch(begin, limit) if end == begin and follower.wait(WAIT_SECONDS) else end
 
     def _end_with_sigterm(self) -> None:
         """Hand the channels back at SIGTERM, in the planner alone: elsewhere the signal belongs to the program."""

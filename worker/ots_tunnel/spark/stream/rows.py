@@ -79,7 +79,7 @@ class StreamRows:
         from pyspark.sql.pandas.types import to_arrow_schema
 
         # Spark takes batches of exactly its own schema
-        wanted = to_arrow_schema(self.schema(), timezone="UTC")
+        wanted = to_arrow_schema(self.schema())
         for batch in self._form().batches(records, channel_id, self._arrow()):
             yield batch if wanted.equals(batch.schema) else batch.cast(wanted)
 
