@@ -16,7 +16,7 @@ from ots_tunnel.spark.lake.fold import after
 from ots_tunnel.spark.lake.mirror_rows import in_columns
 from ots_tunnel.spark.lake.projection import cells_of
 from ots_tunnel.spark.lake.row_frames import decoded
-from ots_tunnel.spark.lake.tables import VALUE
+from ots_tunnel.spark.lake.tables.statements import VALUE
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.xdist_group("spark"), pytest.mark.lasts(20)]
 

@@ -159,8 +159,8 @@ class Runs:
     def output(self) -> str:
         return (self.folder / "log").read_text(errors="replace")[-6000:]
 
-    def dumped(self, name: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads((self.folder / f"{name}.json").read_text())
+    def dumped(self, name: str) -> list[Any]:
+        found: list[Any] = json.loads((self.folder / f"{name}.json").read_text())
         return found
 
 
@@ -199,12 +199,10 @@ def as_stored(rows: dict[tuple[Any, ...], dict[str, tuple[Any, int | None]]]) ->
     return rows
 
 
-def check_history(history: list[dict[str, Any]]) -> list[int]:
+def check_batches(found: list[int]) -> list[int]:
     """The batches in the order of their commits; each comes once."""
-    notes = [json.loads(one["userMetadata"]) for one in history if one["userMetadata"]]
-    found = sorted(note["otsBatch"] for note in notes)
-    assert found == sorted(set(found))
-    return found
+    assert sorted(found) == sorted(set(found))
+    return sorted(found)
 
 
 class Writing:
@@ -252,7 +250,7 @@ def test_a_mirror_equals_its_table_after_kills_behind_commits(
     assert runs.program("mirror", source.options, *given, "--dump") == 0, runs.output()
 
     assert mirrored(runs.dumped("rows")) == as_stored(source.rows())
-    assert len(check_history(runs.dumped("history"))) >= 2
+    assert len(check_batches(runs.dumped("batches"))) >= 2
     if growth == "add":
         added = {"price", "count", "odd `name`, (1).\\'", "gone", "${spark.app.name}"}
         assert added <= runs.dumped("rows")[0].keys()
@@ -280,7 +278,7 @@ def test_a_document_makes_the_same_table_as_a_program(source: Source, runs: Runs
     options = source.options if mode == "Mirror" else {**source.options, "columns": "price DOUBLE"}
     columns = ("--columns", "price DOUBLE") if mode == "Mirror" else ()
     assert runs.program(kind, options, "--dump", *columns) == 0, runs.output()
-    check_history(runs.dumped("history"))
+    check_batches(runs.dumped("batches"))
     if mode == "Mirror":
         assert mirrored(runs.dumped("rows")) == as_stored(source.rows())
     else:
@@ -335,7 +333,7 @@ def test_a_folder_with_files_that_are_no_table_is_refused(source: Source, runs: 
 
     document = document_of(source, runs.folder, "Mirror")
     assert runs.run("-m", "ots_tunnel.spark.query.driver", "--config", str(document)) == 2, runs.output()
-    assert "found files that are no Delta table" in runs.output()
+    assert "found files that are no table of Delta" in runs.output()
 
 
 def test_a_change_log_has_each_change_once_after_a_kill_behind_a_commit(source: Source, runs: Runs) -> None:
@@ -356,8 +354,8 @@ def test_a_change_log_has_each_change_once_after_a_kill_behind_a_commit(source: 
     assert runs.program("log", options, "--dump") == 0, runs.output()
 
     rows = runs.dumped("rows")
-    assert Counter(map(_logged, rows)) == Counter(map(_made, made))
-    assert check_history(runs.dumped("history")) == [0, 1]
+    assert Counter(map(logged, rows)) == Counter(map(made_of, made))
+    assert check_batches(runs.dumped("batches")) == [0, 1]
     assert {"count", "note"} <= rows[0].keys()
 
     # an old copy of the checkpoint folder: its batch 1 is not the one that the table has
@@ -368,7 +366,7 @@ def test_a_change_log_has_each_change_once_after_a_kill_behind_a_commit(source: 
     assert "is older than the table" in runs.output()
 
 
-def _logged(row: dict[str, Any]) -> tuple[Any, ...]:
+def logged(row: dict[str, Any]) -> tuple[Any, ...]:
     """What a row of the log tells: its key, its action, what it put, and what it deleted."""
     own = ("action", "channel", "sequence", "key", "deleted", "others", "version", "versions", "cells")
     put = {name: value for name, value in row.items() if name not in own and value is not None}
@@ -378,7 +376,7 @@ def _logged(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row["key"].values()), row["action"], _values(put), deleted
 
 
-def _made(change: tuple[PrimaryKey, Action, tuple[Column, ...]]) -> tuple[Any, ...]:
+def made_of(change: tuple[PrimaryKey, Action, tuple[Column, ...]]) -> tuple[Any, ...]:
     key, action, cells = change
     put = {cell.name: cell.value for cell in cells if cell.value is not None}
     deleted = frozenset(cell.name for cell in cells if cell.value is None)
@@ -400,7 +398,7 @@ def test_batches_without_rows_leave_their_numbers(source: Source, runs: Runs, ki
 
     assert runs.program(kind, source.options, "--empty", "3") == 0, runs.output()
 
-    assert check_history(runs.dumped("history")) == [0, 1, 2]
+    assert check_batches(runs.dumped("batches")) == [0, 1, 2]
     assert runs.dumped("rows") == []
 
 

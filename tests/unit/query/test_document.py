@@ -65,15 +65,15 @@ def test_a_document_is_read_as_it_was_written(tmp_path: Path) -> None:
         ),
         (
             {"sink": {"files": {"url": "file:///lake", "columns": [{"name": "a", "type": "string"}]}}},
-            "sink.files.columns: found with format JsonLines, allowed are Parquet and Delta with it",
+            "sink.files.columns: found with format JsonLines, allowed are Parquet, Delta and Iceberg",
         ),
         (
             {"sink": {"files": {"url": "file:///lake", "mode": "Mirror"}}},
-            "sink.files.mode: found Mirror with format JsonLines, allowed is Delta with it",
+            "sink.files.mode: found Mirror with format JsonLines, allowed are Delta and Iceberg",
         ),
         (
             {"sink": {"files": parquet("price") | {"unknownColumns": "Map"}}},
-            "sink.files.unknownColumns: found with format Parquet, allowed is Delta with it",
+            "sink.files.unknownColumns: found with format Parquet, allowed are Delta and Iceberg",
         ),
         (
             {"sink": {"files": {"url": "file:///lake", "format": "Delta", "unknownColumns": "Map"}}},
@@ -90,7 +90,15 @@ def test_a_document_is_read_as_it_was_written(tmp_path: Path) -> None:
         ({"sink": {"files": mirror("_versions")}}, "sink.files.columns: found '_versions' beside '_versions'"),
         (
             {"sink": {"files": mirror("_change_type")}},
-            "sink.files.columns: found '_change_type' with mode Mirror, where Delta needs it itself",
+            "sink.files.columns: found '_change_type', a name that Delta needs itself",
+        ),
+        (
+            {"sink": {"files": parquet("_file") | {"format": "Iceberg"}}},
+            "sink.files.columns: found '_file', a name that Iceberg needs itself",
+        ),
+        (
+            {"sink": {"files": {"url": "s3://lake/orders", "format": "Iceberg"}}},
+            "sink.files.url: found 's3://lake/orders' with format Iceberg, allowed is file:///path with it",
         ),
         (
             {"sink": {"files": parquet("price", "Price")}},

@@ -1,4 +1,4 @@
-"""The document of a query's driver: which tunnel it follows, and into which files or Delta table.
+"""The document of a query's driver: which tunnel it follows, and into which files or table of a lake.
 
 Pure apart from `load_query_config`, and free of Spark, because whoever renders the document has none.
 """

@@ -12,10 +12,22 @@ VERSIONS: Final = "_versions"
 #: every MERGE fails. Those of the first kind begin and end with an underscore, but for one.
 _OF_DELTA: Final = re.compile(r"_.*_|_source_row_index|_(change|commit)_\w+", re.IGNORECASE)
 
+#: Columns that Iceberg (seen in 1.12.0) gives each row by itself: it refuses a table with one of them.
+_OF_ICEBERG: Final = re.compile(
+    r"_(file|pos|deleted|spec_id|partition|row_id|last_updated_sequence_number|change_type|change_ordinal"
+    r"|commit_snapshot_id|original_.*)",
+    re.IGNORECASE,
+)
+
 
 def is_of_delta(name: str) -> bool:
     """Whether Delta needs the name itself, so that no table that it merges into has such a column."""
     return _OF_DELTA.fullmatch(name) is not None
+
+
+def is_of_iceberg(name: str) -> bool:
+    """Whether Iceberg has the name itself, so that no table has such a column."""
+    return _OF_ICEBERG.fullmatch(name) is not None
 
 
 def spelled(name: str) -> str:

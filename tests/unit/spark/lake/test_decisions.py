@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkAttributeError
 
 from ots_tunnel.errors import ConfigError, QueryRefused
+from ots_tunnel.query.spelling import is_of_delta
 from ots_tunnel.spark.lake import ChangeLog, Mirror
 from ots_tunnel.spark.lake.checkpoints import id_of
 from ots_tunnel.spark.lake.growth import TYPES, check_growth, new_columns
@@ -18,7 +19,8 @@ from ots_tunnel.spark.lake.merging import merge_statement
 from ots_tunnel.spark.lake.names import check_names, check_types, lacking
 from ots_tunnel.spark.lake.projection import attribute_columns
 from ots_tunnel.spark.lake.replays import check_batch, check_logged
-from ots_tunnel.spark.lake.tables import add_columns, check_path, check_session, place_of, quoted, text
+from ots_tunnel.spark.lake.tables.delta import DeltaTable
+from ots_tunnel.spark.lake.tables.statements import quoted, text
 from ots_tunnel.spark.lake.upkeep import Upkeep
 
 _NAMES = st.text(alphabet="aAbB Ä\n`", max_size=3)
@@ -27,11 +29,13 @@ _NAMES = st.text(alphabet="aAbB Ä\n`", max_size=3)
 def test_an_attribute_gets_a_column_of_the_type_of_its_values() -> None:
     seen = {"note": {"string"}, "size": {"integer", "double"}, "mixed": {"integer", "string"}, "price": {"double"}}
 
-    assert new_columns(["id", "price"], seen) == (("note", "string"), ("size", "double"))
+    assert new_columns(["id", "price"], seen, is_of_delta) == (("note", "string"), ("size", "double"))
 
 
 def test_names_that_differ_in_case_alone_are_one_column() -> None:
-    assert new_columns(["Price"], {"price": {"double"}, "a": {"integer"}, "A": {"string"}}) == (("A", "string"),)
+    assert new_columns(["Price"], {"price": {"double"}, "a": {"integer"}, "A": {"string"}}, is_of_delta) == (
+        ("A", "string"),
+    )
 
 
 # the two i of Turkish, the long s, the final sigma, micro and mu: one to Java, and not to Python's `lower`
@@ -39,20 +43,23 @@ def test_names_that_differ_in_case_alone_are_one_column() -> None:
     ("present", "name"), [("\u0131", "i"), ("\u0130", "i"), ("\u017f", "S"), ("\u03c2", "\u03c3"), ("\u00b5", "\u039c")]
 )
 def test_letters_that_are_one_to_spark_make_one_column(present: str, name: str) -> None:
-    assert new_columns([f"n{present}"], {f"N{name}": {"integer"}}) == ()
-    assert new_columns([f"N{name}"], {f"n{present}": {"integer"}}) == ()
+    assert new_columns([f"n{present}"], {f"N{name}": {"integer"}}, is_of_delta) == ()
+    assert new_columns([f"N{name}"], {f"n{present}": {"integer"}}, is_of_delta) == ()
 
 
 def test_names_that_delta_has_while_it_merges_get_no_column() -> None:
     own = ("_source_row_present_", "_Target_Row_Index_", "_source_row_index", "_change_type", "_commit_version")
 
-    found = new_columns((), {name: {"integer"} for name in (*own, "_id", "_", "row_")})
+    found = new_columns((), {name: {"integer"} for name in (*own, "_id", "_", "row_")}, is_of_delta)
 
     assert found == (("_", "bigint"), ("_id", "bigint"), ("row_", "bigint"))
 
 
 def test_letters_that_spark_tells_apart_make_two_columns() -> None:
-    assert new_columns(["ss", "k"], {"ß": {"integer"}, "K ": {"integer"}}) == (("K ", "bigint"), ("ß", "bigint"))
+    assert new_columns(["ss", "k"], {"ß": {"integer"}, "K ": {"integer"}}, is_of_delta) == (
+        ("K ", "bigint"),
+        ("ß", "bigint"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,13 +103,13 @@ def test_a_mirror_with_a_column_of_another_type_is_refused() -> None:
 def test_added_columns_are_new_and_distinct_to_spark_and_come_once(
     present: list[str], seen: dict[str, set[str]]
 ) -> None:
-    added = new_columns(present, seen)
+    added = new_columns(present, seen, is_of_delta)
 
     names = [name.lower() for name, _ in added]
     assert len(set(names)) == len(names)
     assert not set(names) & {name.lower() for name in present}
     assert {name for name, _ in added} <= seen.keys()
-    assert new_columns([*present, *(name for name, _ in added)], seen) == ()
+    assert new_columns([*present, *(name for name, _ in added)], seen, is_of_delta) == ()
 
 
 def test_another_growth_is_refused() -> None:
@@ -154,10 +161,10 @@ def test_upkeep_is_due_after_its_intervals() -> None:
 
     assert upkeep.due() == ()
     now = 110.0
-    assert upkeep.due() == ("OPTIMIZE",)
+    assert upkeep.due() == ("compact",)
     assert upkeep.due() == ()
     now = 125.0
-    assert upkeep.due() == ("OPTIMIZE", "VACUUM")
+    assert upkeep.due() == ("compact", "clean")
     assert Upkeep(compact_seconds=0, vacuum_seconds=0, clock=lambda: now).due() == ()
 
 
@@ -169,7 +176,7 @@ def test_a_negative_interval_is_refused() -> None:
 def test_names_and_texts_cannot_leave_their_quotes() -> None:
     assert quoted("a`b") == "`a``b`"
     assert text("it's \\") == "'it\\'s \\\\'"
-    assert place_of("/lake/x`y") == "delta.`/lake/x``y`"
+    assert DeltaTable(None, "/lake/x`y").place == "delta.`/lake/x``y`"
 
 
 @pytest.mark.parametrize("path", ["orders", "lake/orders", "", "./orders", "s3a:orders"])
@@ -180,11 +187,11 @@ def test_a_path_that_spark_would_take_for_a_name_is_refused(path: str) -> None:
 
 @pytest.mark.parametrize("path", ["/lake/orders", "s3a://bucket/orders", "file:/lake/orders"])
 def test_an_absolute_path_and_a_url_are_taken(path: str) -> None:
-    assert check_path(path) == path
+    assert DeltaTable.check_path(path) == path
 
 
 def test_a_merge_names_the_columns_of_its_source_by_their_places() -> None:
-    assert merge_statement("/lake", "v", ["id", "odd `name`"], ["id"]) == (
+    assert merge_statement("delta.`/lake`", "v", ["id", "odd `name`"], ["id"]) == (
         "MERGE INTO delta.`/lake` t USING v s ON t.`id` = s.c0 "
         "WHEN MATCHED AND s.gone THEN DELETE "
         "WHEN MATCHED THEN UPDATE SET t.`odd ``name``` = s.c1 "
@@ -200,7 +207,7 @@ def test_a_statement_runs_as_it_is_written_and_the_setting_comes_back() -> None:
     def sql(statement: str) -> None:
         ran.append((statement, settings["spark.sql.variable.substitute"]))
 
-    add_columns(SimpleNamespace(conf=conf, sql=sql), "/lake", [("${env:HOME}", "bigint")])
+    DeltaTable(SimpleNamespace(conf=conf, sql=sql), "/lake").add_columns([("${env:HOME}", "bigint")])
 
     assert ran == [("ALTER TABLE delta.`/lake` ADD COLUMNS (`${env:HOME}` bigint)", "false")]
     assert settings == {"spark.sql.variable.substitute": "true"}
@@ -210,7 +217,7 @@ def test_a_session_without_delta_is_told_what_to_set() -> None:
     plain = SimpleNamespace(sparkContext=object(), conf=SimpleNamespace(get=lambda _, default: default))
 
     with pytest.raises(ConfigError, match=r"allowed is one with Delta's jars, spark\.sql\.extensions=io\.delta\.sql"):
-        check_session(plain)
+        DeltaTable(plain, "/lake").check_session()
 
 
 class Connected:

@@ -30,7 +30,7 @@ PROGRESS = {
     "sources": [{"latestOffset": json.dumps(REPORT)}],
 }
 SETTINGS = {"spark.speculation": "false", "spark.sql.shuffle.partitions": "8"}
-SESSION: Any = SimpleNamespace(conf=SimpleNamespace(get=SETTINGS.get))
+SESSION: Any = SimpleNamespace(conf=SimpleNamespace(get=SETTINGS.get), version="4.2.1")
 
 
 class Query:
@@ -99,7 +99,7 @@ def failure(line: str) -> StreamingQueryException:
 def run(monkeypatch: pytest.MonkeyPatch, records: Any, *steps: object) -> tuple[int, Query]:
     stop = StopRequest()
     query = Query(stop, *steps)
-    monkeypatch.setattr(driver, "start_query", lambda config, spark: query)
+    monkeypatch.setattr(driver, "start_query", lambda config, spark, report: query)
     monkeypatch.setattr(driver, "monotonic", lambda: query.seconds)
     # the document's folders are those of a pod
     monkeypatch.setattr(driver, "check_folders", lambda config: None)
@@ -237,7 +237,7 @@ def test_files_of_another_query_are_refused_before_it_starts(tmp_path: Path) -> 
 def test_a_folder_of_files_is_given_back_by_a_query_that_does_not_begin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(config: QueryConfig, spark: object) -> None:
+    def refuse(config: QueryConfig, spark: object, report: Any) -> None:
         assert (tmp_path / "files" / "_ots-query").exists()
         raise failure("ots_tunnel.errors.ConfigError: option 'tunnel': found")
 
@@ -260,7 +260,7 @@ def test_a_folder_of_files_is_given_back_by_a_query_that_does_not_begin(
 def test_a_delta_table_that_does_not_begin_is_told(
     monkeypatch: pytest.MonkeyPatch, error: TunnelError, is_final: bool
 ) -> None:
-    def refuse(config: QueryConfig, spark: object) -> None:
+    def refuse(config: QueryConfig, spark: object, report: Any) -> None:
         raise error
 
     files = {"url": "file:///nowhere", "format": "Delta", "mode": "Mirror"}

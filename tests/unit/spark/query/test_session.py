@@ -67,7 +67,7 @@ def test_keys_that_are_missing_are_named_before_a_session_starts(tmp_path: Path)
 def test_a_session_without_hadoop_s_part_for_buckets_is_refused(monkeypatch: pytest.MonkeyPatch, found: Any) -> None:
     hadoop = SimpleNamespace(getClassByNameOrNull=lambda _: found)
     context: Any = SimpleNamespace(_jsc=SimpleNamespace(hadoopConfiguration=lambda: hadoop))
-    monkeypatch.setattr("ots_tunnel.spark.lake.tables.context_of", lambda spark: spark)
+    monkeypatch.setattr("ots_tunnel.spark.sessions.context_of", lambda spark: spark)
 
     if found is not None:
         check_buckets(context)

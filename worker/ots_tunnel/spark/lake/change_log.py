@@ -1,4 +1,4 @@
-"""A Delta table that has each change once: the sink of a stream of changes.
+"""A table that has each change once: the sink of a stream of changes.
 
     changes.writeStream.foreachBatch(ChangeLog("/lake/orders_log")).option("checkpointLocation", ...).start()
 
@@ -18,8 +18,9 @@ from ots_tunnel.spark.lake.attributes import refuse, seen
 from ots_tunnel.spark.lake.growth import ADD, REFUSE, check_growth, new_columns
 from ots_tunnel.spark.lake.names import lacking
 from ots_tunnel.spark.lake.projection import attribute_columns, rest_of, value_in
-from ots_tunnel.spark.lake.replays import note_of
-from ots_tunnel.spark.lake.tables import add_columns, check_path, check_session, columns_in, columns_of, create, exists
+from ots_tunnel.spark.lake.tables.lake_table import LakeTable
+from ots_tunnel.spark.lake.tables.places import Delta, place_of
+from ots_tunnel.spark.lake.tables.statements import columns_in
 from ots_tunnel.spark.lake.transactions import check_folder, query_of
 from ots_tunnel.spark.lake.upkeep import Upkeep
 
@@ -32,7 +33,7 @@ class ChangeLog:
     """A function for `writeStream.foreachBatch`.
 
     Args:
-        path: of the table, which the first batch creates: absolute, or a URL.
+        place: of the table, which the first batch creates; a text is the path of a Delta table (`tables.places`).
         growth: what happens to attributes without a column: `add`, `map` or `refuse` (`growth`).
         upkeep: compaction and cleaning between batches; None is none.
 
@@ -40,64 +41,60 @@ class ChangeLog:
         ConfigError: a relative path, or another word for `growth`.
     """
 
-    path: str
+    place: str | Delta
     growth: str = ADD
     upkeep: Upkeep | None = None
     _checked: str = field(default="", init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_path(self.path)
+        place_of(self.place)
         check_growth(self.growth)
 
     def __call__(self, batch: Any, batch_id: int) -> None:
         """Append the changes of a batch, unless the table has them.
 
         Raises:
-            ConfigError: a session without Delta, another table, an old checkpoint folder, or an attribute that
+            ConfigError: a session without the format, another table, an old checkpoint folder, or an attribute that
                 `growth` refuses.
         """
-        spark = batch.sparkSession
-        query = query_of(spark)
+        table = place_of(self.place).seen_by(batch.sparkSession)
+        query = query_of(table.spark)
         if self._checked != query:
-            self._check(batch, query, batch_id)
+            self._check(table, batch, query, batch_id)
         batch.persist()
         try:
-            rows = self._rows(spark, batch)
-            options = {"txnAppId": query, "txnVersion": str(batch_id), "userMetadata": note_of(query, batch_id)}
-            rows.write.format("delta").mode("append").options(**options).save(self.path)
+            table.append(self._rows(table, batch), query, batch_id)
         finally:
             batch.unpersist()
         if self.upkeep is not None:
-            self.upkeep.run(spark, self.path)
+            self.upkeep.run(table)
 
-    def _check(self, batch: Any, query: str, batch_id: int) -> None:
-        spark = batch.sparkSession
-        check_session(spark)
-        if batch_id > 0 and not exists(spark, self.path):
+    def _check(self, table: LakeTable, batch: Any, query: str, batch_id: int) -> None:
+        table.check_session()
+        if batch_id > 0 and not table.exists:
             raise QueryRefused(
-                f"path {self.path!r}: found no Delta table, but {batch_id} batches of this query were written to one; "
-                "allowed is that table, or a new checkpoint folder, whose changes begin at the tunnel's checkpoints"
+                f"path {table.path!r}: found no table of {table.title}, but {batch_id} batches of this query were "
+                "written to one; allowed is that table, or a new checkpoint folder, whose changes begin at the "
+                "tunnel's checkpoints"
             )
-        create(spark, self.path, columns_in(batch.schema), {_KIND: "changes"})
-        check_folder(spark, self.path, query, batch_id)
+        table.create(columns_in(batch.schema), {_KIND: "changes"})
+        check_folder(table, query, batch_id)
         self._checked = query
 
-    def _rows(self, spark: Any, batch: Any) -> Any:
+    def _rows(self, table: LakeTable, batch: Any) -> Any:
         """The batch with the columns of the table, which grows before."""
-        present = columns_of(spark, self.path)
+        present = table.columns()
         grown = columns_in(batch.schema)
-        missing = lacking(self.path, present, grown)
+        missing = lacking(table.path, present, grown)
         if missing and self.growth != ADD:
-            raise QueryRefused(_misfit(self.path, missing[0], present))
-        add_columns(spark, self.path, missing)
+            raise QueryRefused(_misfit(table.path, missing[0], present))
+        table.add_columns(missing)
         if _OTHERS not in batch.columns:
             return batch
         if self.growth == ADD:
-            add_columns(
-                spark, self.path, new_columns([name for name, _ in columns_of(spark, self.path)], seen(batch, _OTHERS))
-            )
-        added = [column for column in columns_of(spark, self.path) if column not in grown]
-        # Delta leaves NULL in a column that the frame lacks
+            names = [name for name, _ in table.columns()]
+            table.add_columns(new_columns(names, seen(batch, _OTHERS), table.is_taken))
+        added = [column for column in table.columns() if column not in grown]
         rows = _moved(batch, attribute_columns(added))
         if self.growth == REFUSE:
             refuse(rows, _OTHERS)

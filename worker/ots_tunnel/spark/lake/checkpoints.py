@@ -6,8 +6,8 @@ import json
 from typing import Any, NamedTuple
 
 from ots_tunnel.spark.lake.replays import check_logged
-from ots_tunnel.spark.lake.tables import classic_context, exists
-from ots_tunnel.spark.lake.transactions import last_version
+from ots_tunnel.spark.lake.tables.lake_table import LakeTable
+from ots_tunnel.spark.sessions import classic_context
 
 
 class Logged(NamedTuple):
@@ -17,21 +17,20 @@ class Logged(NamedTuple):
     last: int
 
 
-def check_age(spark: Any, path: str, checkpoint: str) -> None:
+def check_age(table: LakeTable, checkpoint: str) -> None:
     """Refuse a folder that has logged less than the table has; to be called before its query starts.
 
     Later the difference is gone: Spark logs the next batch, and gives it the number of one that the table has.
 
     Args:
-        path: of the Delta table.
         checkpoint: folder of the query.
 
     Raises:
         QueryRefused: the folder is an old copy.
     """
-    found = logged(spark, checkpoint)
-    if found is not None and exists(spark, path):
-        check_logged(last_version(spark, path, found.query_id), found.last, path)
+    found = logged(table.spark, checkpoint)
+    if found is not None and table.exists:
+        check_logged(table.last_batch(found.query_id), found.last, table.path)
 
 
 def logged(spark: Any, checkpoint: str) -> Logged | None:

@@ -1,4 +1,4 @@
-"""Which columns a Delta table gets for attributes that it does not know yet. Pure.
+"""Which columns a table gets for attributes that it does not know yet. Pure.
 
 Tablestore keeps types per cell, and attributes come and go without a schema. A value that no column can tell is in the
 column of `OTHERS`, so that none is lost. The setting says what happens to an attribute without a column:
@@ -14,11 +14,11 @@ column with the first batch in which its values have one type.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.query.spelling import is_of_delta, spelled
+from ots_tunnel.query.spelling import spelled
 
 ADD, MAP, REFUSE = "add", "map", "refuse"
 GROWTHS: Final = (ADD, MAP, REFUSE)
@@ -44,13 +44,16 @@ def check_growth(growth: str) -> str:
     return growth
 
 
-def new_columns(present: Iterable[str], seen: Mapping[str, Iterable[str]]) -> tuple[tuple[str, str], ...]:
+def new_columns(
+    present: Iterable[str], seen: Mapping[str, Iterable[str]], is_taken: Callable[[str], bool]
+) -> tuple[tuple[str, str], ...]:
     """Names and types of the columns to add, by name.
 
     Args:
         present: every column of the table. Names that differ in case alone are one to Spark, so the second of them
             gets no column.
         seen: attributes with the members of their values, names of `TYPES`.
+        is_taken: whether the table's format needs a name itself.
     """
     taken = {spelled(name) for name in present}
     found = []
@@ -59,7 +62,7 @@ def new_columns(present: Iterable[str], seen: Mapping[str, Iterable[str]]) -> tu
         # an empty name, or one with a newline, is no name for a column
         if kind is None or spelled(name) in taken or not name.isprintable() or not name.strip():
             continue
-        if is_of_delta(name):
+        if is_taken(name):
             continue
         taken.add(spelled(name))
         found.append((name, TYPES[kind]))

@@ -6,10 +6,11 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from ots_tunnel.spark.lake.tables import place_of, quoted, run
+from ots_tunnel.spark.lake.tables.lake_table import LakeTable
+from ots_tunnel.spark.lake.tables.statements import quoted, run
 
 
-def merge(spark: Any, path: str, rows: Any, names: Sequence[str], key: Sequence[str]) -> None:
+def merge(table: LakeTable, rows: Any, names: Sequence[str], key: Sequence[str]) -> None:
     """Replace, insert and delete the rows of a batch by their key, as one commit.
 
     Args:
@@ -21,22 +22,23 @@ def merge(spark: Any, path: str, rows: Any, names: Sequence[str], key: Sequence[
     # columns of the source by their places: an attribute may be called as anything
     rows.toDF(*(f"c{place}" for place, _ in enumerate(names)), "gone").createOrReplaceTempView(view)
     try:
-        run(spark, merge_statement(path, view, names, key))
+        run(table.spark, merge_statement(table.place, view, names, key))
     finally:
-        spark.catalog.dropTempView(view)
+        table.spark.catalog.dropTempView(view)
 
 
-def merge_statement(path: str, view: str, names: Sequence[str], key: Sequence[str]) -> str:
+def merge_statement(place: str, view: str, names: Sequence[str], key: Sequence[str]) -> str:
     """The statement. Pure.
 
     Args:
+        place: the table in a statement.
         view: of rows with the columns c0, c1, ... for `names`, and `gone`.
     """
     source = {name: f"s.c{place}" for place, name in enumerate(names)}
     same = " AND ".join(f"t.{quoted(name)} = {source[name]}" for name in key)
     values = ", ".join(f"t.{quoted(name)} = {source[name]}" for name in names if name not in key)
     return (
-        f"MERGE INTO {place_of(path)} t USING {view} s ON {same} "
+        f"MERGE INTO {place} t USING {view} s ON {same} "
         "WHEN MATCHED AND s.gone THEN DELETE "
         f"WHEN MATCHED THEN UPDATE SET {values} "
         f"WHEN NOT MATCHED AND NOT s.gone THEN INSERT ({', '.join(map(quoted, names))}) "

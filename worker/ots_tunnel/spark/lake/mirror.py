@@ -1,4 +1,4 @@
-"""A Delta table that equals a table: its existing rows, and then the changes of a tunnel on top of them.
+"""A table of a lake that equals a table: its existing rows, and then the changes of a tunnel on top of them.
 
     mirror = Mirror(spark, {"endpoint": ..., "instance": ..., "table": ..., "tunnel": ...}, "/lake/orders")
     mirror.prepare()
@@ -12,7 +12,7 @@ A row of the snapshot may be newer than changes that follow: it was read while t
 applied all the same, in their order, and after the last of them the row is right (`fold`).
 
 A batch of the stream is one MERGE: the stored rows of its keys and the changes are folded to one row for each key,
-which replaces the stored one, or removes it. Delta lets it count once (`transactions`). Nothing else may write to the
+which replaces the stored one, or removes it. It counts once (`tables`). Nothing else may write to the
 table; compaction may.
 """
 
@@ -30,18 +30,10 @@ from ots_tunnel.spark.lake.merging import merge
 from ots_tunnel.spark.lake.mirror_rows import changed_rows, existing_rows, gone, in_columns
 from ots_tunnel.spark.lake.names import check_names, check_types, lacking
 from ots_tunnel.spark.lake.readiness import Source, check_table, look_at, wait_until_unmoved
-from ots_tunnel.spark.lake.tables import (
-    VALUE,
-    add_columns,
-    check_path,
-    check_session,
-    columns_in,
-    columns_of,
-    create,
-    properties_of,
-    set_property,
-)
-from ots_tunnel.spark.lake.transactions import check_folder, once, query_of
+from ots_tunnel.spark.lake.tables.lake_table import LakeTable
+from ots_tunnel.spark.lake.tables.places import Delta, place_of
+from ots_tunnel.spark.lake.tables.statements import VALUE, columns_in
+from ots_tunnel.spark.lake.transactions import check_folder, query_of
 from ots_tunnel.spark.lake.upkeep import Upkeep
 from ots_tunnel.spark.reader.ddl import parse_columns
 from ots_tunnel.spark.reader.schemas import key_columns
@@ -60,9 +52,9 @@ class Mirror:
     """One mirror; see the module.
 
     Args:
-        spark: a session with Delta and the format `ots`.
+        spark: a session with the table's format and the format `ots`.
         source: options of the stream but `columns`: endpoint, instance, table, tunnel, credentials.
-        path: of the Delta table: absolute, or a URL.
+        place: of the mirror; a text is the path of a Delta table (`tables.places`).
         columns: attributes that have a column from the start, as DDL.
         growth: what happens to others: `add`, `map` or `refuse` (`growth`).
         has_versions: go on with a table that keeps several versions.
@@ -77,7 +69,7 @@ class Mirror:
         self,
         spark: Any,
         source: Mapping[str, str],
-        path: str,
+        place: str | Delta,
         *,
         columns: str = "",
         growth: str = ADD,
@@ -90,7 +82,8 @@ class Mirror:
         if self._options.columns is not None:
             raise ConfigError("option 'columns': found in the source of a mirror, allowed is the mirror's argument")
         self._given = dict(source)
-        self._path = check_path(path)
+        self._place = place_of(place)
+        self._path = self._place.path
         self._columns = parse_columns(columns) if columns else ()
         self._growth = check_growth(growth)
         self._has_versions = has_versions
@@ -106,20 +99,21 @@ class Mirror:
         """Create the table, and write the existing rows where no tunnel has them; a second call changes nothing.
 
         Raises:
-            ConfigError: a session without Delta or of Spark Connect, another table in the path, or a source that no
-                mirror can equal.
+            ConfigError: a session without the table's format or of Spark Connect, another table in the path, or a
+                source that no mirror can equal.
             TunnelError: the service does not answer, or refuses.
         """
-        check_session(self._spark)
+        table = self._place.seen_by(self._spark)
+        table.check_session()
         source = look_at(self._options)
         check_table(source.table, has_versions=self._has_versions, expires=self._expires)
-        self._create(source)
+        self._create(table, source)
         # where the table has no record of them, rows are missing that the tunnel has given away
-        if properties_of(self._spark, self._path).get(_EXISTING) != _COMPLETE:
+        if table.properties().get(_EXISTING) != _COMPLETE:
             wait_until_unmoved(self._options, self._path)
             if source.needs_snapshot:
-                self._snapshot(source)
-            set_property(self._spark, self._path, _EXISTING, _COMPLETE)
+                self._snapshot(table, source)
+            table.set_property(_EXISTING, _COMPLETE)
 
     def start(self, checkpoint: str, **trigger: Any) -> Any:
         """Follow the changes; returns Spark's query.
@@ -133,7 +127,7 @@ class Mirror:
         """
         if not self._key:
             raise ConfigError("start: found no table, allowed after prepare()")
-        check_age(self._spark, self._path, checkpoint)
+        check_age(self._place.seen_by(self._spark), checkpoint)
         changes = self._spark.readStream.format("ots").options(**self._given).load()
         writer = changes.writeStream.foreachBatch(self.apply).option("checkpointLocation", checkpoint)
         return writer.trigger(**(trigger or {"processingTime": "5 seconds"})).start()
@@ -145,39 +139,40 @@ class Mirror:
             ConfigError: a session of Spark Connect, an old checkpoint folder, a column that is none of the mirror's, or
                 an attribute that `growth` refuses.
         """
-        spark = batch.sparkSession
-        query = query_of(spark)
+        table = self._place.seen_by(batch.sparkSession)
+        query = query_of(table.spark)
         if self._checked != query:
-            check_folder(spark, self._path, query, batch_id)
+            check_folder(table, query, batch_id)
             self._checked = query
-        stored = spark.read.format("delta").load(self._path)
+        stored = table.frame()
         check_types(self._path, columns_in(stored.schema), (OTHERS, VERSIONS))
         batch.persist()
         rows = changed_rows(batch, stored, self._key).persist()
         try:
-            columns = self._grow(spark, rows)
+            columns = self._grow(table, rows)
             found = in_columns(rows, self._key, columns, gone())
-            with once(spark, query, batch_id):
-                merge(spark, self._path, found, [name for name, _ in columns], self._key)
+            with table.once(query, batch_id) as is_new:
+                if is_new:
+                    merge(table, found, [name for name, _ in columns], self._key)
         finally:
             rows.unpersist()
             batch.unpersist()
         if self._upkeep is not None:
-            self._upkeep.run(spark, self._path)
+            self._upkeep.run(table)
 
-    def _create(self, source: Source) -> None:
+    def _create(self, table: LakeTable, source: Source) -> None:
         key = key_columns(source.table)
         check_names([name for name, _ in key], (OTHERS, VERSIONS), [name for name, _ in self._columns])
         own = [(OTHERS, f"map<string,{VALUE}>"), (VERSIONS, "map<string,bigint>")]
         properties = {_KIND: "mirror", _TUNNEL: source.tunnel_id, _KEY: ", ".join(" ".join(one) for one in key)}
-        create(self._spark, self._path, [*key, *self._columns, *own], properties)
+        table.create([*key, *self._columns, *own], properties)
         # a later call may name more columns than the one that has created the table
-        present = columns_of(self._spark, self._path)
+        present = table.columns()
         check_types(self._path, present, (OTHERS, VERSIONS))
-        add_columns(self._spark, self._path, lacking(self._path, present, self._columns))
+        table.add_columns(lacking(self._path, present, self._columns))
         self._key = tuple(name for name, _ in key)
 
-    def _snapshot(self, source: Source) -> None:
+    def _snapshot(self, table: LakeTable, source: Source) -> None:
         rows = existing_rows(self._spark, self._given, key_columns(source.table))
         if self._growth == ADD:
             from pyspark import StorageLevel
@@ -185,20 +180,18 @@ class Mirror:
             # names are only known at the end, and the table must not be read twice: it changes
             rows = rows.persist(StorageLevel.DISK_ONLY)
         try:
-            columns = self._grow(self._spark, rows)
-            application = f"ots-tunnel/snapshot/{source.tunnel_id}"
-            options = {"txnAppId": application, "txnVersion": "0"}
-            found = in_columns(rows, self._key, columns)
-            found.write.format("delta").mode("append").options(**options).save(self._path)
+            columns = self._grow(table, rows)
+            table.append(in_columns(rows, self._key, columns), f"ots-tunnel/snapshot/{source.tunnel_id}", 0)
         finally:
             rows.unpersist()
 
-    def _grow(self, spark: Any, rows: Any) -> Sequence[tuple[str, str]]:
+    def _grow(self, table: LakeTable, rows: Any) -> Sequence[tuple[str, str]]:
         """The table's columns, after those that these rows add."""
-        present = columns_of(spark, self._path)
+        present = table.columns()
         if self._growth == ADD:
-            add_columns(spark, self._path, new_columns([name for name, _ in present], seen(rows, "row")))
-            present = columns_of(spark, self._path)
+            names = [name for name, _ in present]
+            table.add_columns(new_columns(names, seen(rows, "row"), table.is_taken))
+            present = table.columns()
         elif self._growth == REFUSE:
             refuse(in_columns(rows, self._key, present), OTHERS)
         return present

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ots_tunnel.query.spelling import OTHERS, VERSIONS
 from ots_tunnel.spark.lake.projection import cells_of, rest_of, value_in
 from ots_tunnel.spark.lake.row_frames import decoded, folded
-from ots_tunnel.spark.lake.tables import VALUE, ddl_of, quoted
+from ots_tunnel.spark.lake.tables.statements import VALUE, ddl_of, quoted
 
 _ROWS: Final = f"row map<string,{VALUE}>, versions map<string,bigint>"
 #: Options of a stream that a read of the table has as well.

@@ -1,4 +1,4 @@
-"""Which columns a Delta table may have together, and which it lacks. Pure."""
+"""Which columns a table may have together, and which it lacks. Pure."""
 
 from __future__ import annotations
 

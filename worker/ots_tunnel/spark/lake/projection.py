@@ -1,4 +1,4 @@
-"""Rows as the columns of a Delta table: from a map of values by attribute to typed columns, and back.
+"""Rows as the columns of a table: from a map of values by attribute to typed columns, and back.
 
 A value is in the column of its attribute if the column has its type; an integer is also in a column of doubles where
 both are equal. Every other value stays in the map.

@@ -1,6 +1,6 @@
-"""Whether a batch may be written to a Delta table, by what the table tells of earlier ones. Pure.
+"""Whether a batch may be written to a table, by what the table tells of earlier ones. Pure.
 
-Delta skips a batch of a query (`txnAppId`) whose number (`txnVersion`) is not above the last one that it has. That is
+A batch of a query whose number is not above the last one that the table has is left out. That is
 right for the batch that Spark repeats after a crash, since it has the same records. It is wrong where the checkpoint
 folder was restored from an old copy: its next batches have old numbers and other records, and would vanish. A crash
 leaves the table at most at the batch that Spark has logged and repeats, so a table that is further tells the
@@ -65,6 +65,6 @@ def check_batch(last: int | None, batch_id: int, path: str) -> None:
 def _folder_is_old(found: str, last: int, path: str) -> QueryRefused:
     return QueryRefused(
         f"checkpointLocation: found {found}, but table {path!r} has batch {last} of the same query: the "
-        "folder is older than the table, and Delta would leave its batches out; allowed is the folder as it was "
+        "folder is older than the table, and its batches would be left out; allowed is the folder as it was "
         "with the table, or a new one"
     )

@@ -1,6 +1,6 @@
-"""When a Delta table is compacted and cleaned: between two batches, in the query's own thread.
+"""When a table is compacted and cleaned: between two batches, in the query's own thread.
 
-So compaction never meets a merge of the same query, which Delta would refuse one of. The first turn is one interval
+So compaction never meets a merge of the same query, of which a table would refuse one. The first turn is one interval
 after the start.
 """
 
@@ -9,16 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from ots_tunnel.errors import ConfigError
-from ots_tunnel.spark.lake.tables import place_of, run
+from ots_tunnel.spark.lake.tables.lake_table import LakeTable
 
-#: Hours that Delta keeps files that no present version has: readers of older versions need them. Its own default.
+#: Hours for which files stay that no present version has: readers of older versions need them. The default of Delta.
 DEFAULT_KEPT_HOURS: Final = 168
-#: Setting of a session: tasks that list the files of a table. Its default is 10,000, which takes minutes of a small
-#: cluster however few files there are.
-_LISTING_TASKS: Final = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+_COMPACT, _CLEAN = "compact", "clean"
 
 
 @dataclass(slots=True)
@@ -44,23 +42,24 @@ class Upkeep:
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name}: found {getattr(self, name)}, allowed is 0 and more")
         now = self.clock()
-        self._done = {"OPTIMIZE": now, "VACUUM": now}
+        self._done = {_COMPACT: now, _CLEAN: now}
 
     def due(self) -> tuple[str, ...]:
         """The work whose interval is over; it counts as done from now on."""
         now = self.clock()
-        intervals = {"OPTIMIZE": self.compact_seconds, "VACUUM": self.vacuum_seconds}
+        intervals = {_COMPACT: self.compact_seconds, _CLEAN: self.vacuum_seconds}
         found = tuple(work for work, interval in intervals.items() if interval and now - self._done[work] >= interval)
         self._done |= dict.fromkeys(found, now)
         return found
 
-    def run(self, spark: Any, path: str) -> None:
+    def run(self, table: LakeTable) -> None:
         """Do what is due.
 
         Args:
-            spark: the session of a batch, whose settings reach nothing else.
+            table: with the session of a batch, whose settings reach nothing else.
         """
-        spark.conf.set(_LISTING_TASKS, str(spark.sparkContext.defaultParallelism))
         for work in self.due():
-            ending = f" RETAIN {self.kept_hours} HOURS" if work == "VACUUM" else ""
-            run(spark, f"{work} {place_of(path)}{ending}")
+            if work == _COMPACT:
+                table.compact()
+            else:
+                table.clean(self.kept_hours)

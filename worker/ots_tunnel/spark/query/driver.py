@@ -1,9 +1,9 @@
-"""The driver program of a query: follows the changes of a table, through a tunnel, into files or a Delta table.
+"""The driver program of a query: follows the changes of a table, through a tunnel, into files or a table.
 
     python -m ots_tunnel.spark.query.driver --config /etc/ots/query.yaml
 
 The document (`ots_tunnel.query.document`) names tunnel, files and the folder in which Spark keeps how far the query is.
-The query is the source `ots` of `stream`, and Spark's own file sink, or Delta by `lake`. Both know a batch that they
+The query is the source `ots` of `stream`, and Spark's own file sink, or a table by `lake`. Both know a batch that they
 have written: each change is in one committed file, or counts once in the table. Killing the program at any moment is
 harmless; the next one goes on in the same folder.
 
@@ -39,13 +39,14 @@ from ots_tunnel.errors import ConfigError, QueryRefused, TunnelError
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.logs import set_up_logs
 from ots_tunnel.query.document import QueryConfig, load_query_config
-from ots_tunnel.query.files import DELTA
+from ots_tunnel.query.files import TABLES
 from ots_tunnel.query.record import PassedGap, QueryProgress
 from ots_tunnel.spark.cluster import ConfigMaps, in_cluster
 from ots_tunnel.spark.failures import ends_query, line_of_job, one_line, told
 from ots_tunnel.spark.query.figures import FiguresAge, during_batch, progress_of
 from ots_tunnel.spark.query.folders import check_folders, leave_folders
 from ots_tunnel.spark.query.recorder import Recorder
+from ots_tunnel.spark.query.reports import last_progress, report_file
 from ots_tunnel.spark.query.session import session_settings, start_session
 from ots_tunnel.spark.query.start import check_settings, start_query
 from ots_tunnel.spark.query.stop_request import StopRequest
@@ -111,7 +112,7 @@ def run(config: QueryConfig, spark: SparkSession, recorder: Recorder | None, sto
 
     try:
         check_settings(spark)
-        if config.sink.files.format == DELTA:  # whose table knows the query by itself
+        if config.sink.files.format in TABLES:  # whose table knows the query by itself
             _follow(config, spark, recorder, stop)
         else:
             check_folders(config)
@@ -137,19 +138,20 @@ def run(config: QueryConfig, spark: SparkSession, recorder: Recorder | None, sto
 
 def _follow(config: QueryConfig, spark: SparkSession, recorder: Recorder | None, stop: StopRequest) -> None:
     """Run the query; its errors and its end are those of `_watch`."""
-    try:
-        query = start_query(config, spark)
-    except QueryRefused:
-        raise
-    except TunnelError as error:
-        raise _NotStarted(str(error)) from error
-    try:
-        _watch(query, recorder, stop)
-    finally:
-        query.stop()
+    with report_file(spark.version) as report:
+        try:
+            query = start_query(config, spark, report)
+        except QueryRefused:
+            raise
+        except TunnelError as error:
+            raise _NotStarted(str(error)) from error
+        try:
+            _watch(query, report, recorder, stop)
+        finally:
+            query.stop()
 
 
-def _watch(query: Any, recorder: Recorder | None, stop: StopRequest) -> None:
+def _watch(query: Any, report: Path | None, recorder: Recorder | None, stop: StopRequest) -> None:
     """Record what the query does; return once the program is asked to end, or the query has stopped.
 
     Raises:
@@ -162,7 +164,7 @@ def _watch(query: Any, recorder: Recorder | None, stop: StopRequest) -> None:
         while not stop.is_made and not query.awaitTermination(LOOK_SECONDS):
             # before the progress, which Spark replaces first: of a batch that ends now no look misses both
             is_active = query.status["isTriggerActive"]
-            found = query.lastProgress
+            found = last_progress(query, report)
             if found is None:
                 continue
             progress = progress_of(found)
@@ -175,16 +177,16 @@ def _watch(query: Any, recorder: Recorder | None, stop: StopRequest) -> None:
             last = progress
     except BaseException:
         if recorder is not None:
-            recorder.note(_gaps_of_the_last_batch(query))
+            recorder.note(_gaps_of_the_last_batch(query, report))
         raise
-    last, gaps = last or QueryProgress(), _gaps_of_the_last_batch(query)
+    last, gaps = last or QueryProgress(), _gaps_of_the_last_batch(query, report)
     if recorder is not None and not set(gaps) <= set(last.passed_gaps):
         recorder.follow(replace(last, passed_gaps=gaps))
 
 
-def _gaps_of_the_last_batch(query: Any) -> tuple[PassedGap, ...]:
+def _gaps_of_the_last_batch(query: Any, report: Path | None) -> tuple[PassedGap, ...]:
     """The gaps that were passed, as of the batch that has ended since the last look: no later driver finds them."""
-    found = query.lastProgress
+    found = last_progress(query, report)
     return () if found is None else progress_of(found).passed_gaps
 
 

@@ -12,7 +12,7 @@ from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.errors import QueryRefused
 from ots_tunnel.query.bucket import PROFILE_FILE, bucket_settings, profile_text
 from ots_tunnel.query.document import QueryConfig
-from ots_tunnel.spark.lake.tables import classic_context
+from ots_tunnel.spark.sessions import has_class
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,6 +62,5 @@ def check_buckets(spark: Any) -> None:
     Raises:
         QueryRefused: says what is missing.
     """
-    configuration = classic_context(spark)._jsc.hadoopConfiguration()
-    if configuration.getClassByNameOrNull(_BUCKETS) is None:
+    if not has_class(spark, _BUCKETS):
         raise QueryRefused(f"the session: found no {_BUCKETS} for a bucket, allowed is one with {_JARS}")

@@ -1,15 +1,16 @@
-"""Starts the query of a document: the source `ots` into Spark's file sink, or into a Delta table."""
+"""Starts the query of a document: the source `ots` into Spark's file sink, or into a table of Delta or Iceberg."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ots_tunnel.errors import QueryRefused
 from ots_tunnel.query.document import QueryConfig
-from ots_tunnel.query.files import DELTA, QueryFilesConfig, files_folder
+from ots_tunnel.query.files import TABLES, QueryFilesConfig, files_folder
 from ots_tunnel.query.settings import RESERVED, refused_settings
 from ots_tunnel.spark import register
-from ots_tunnel.spark.query.delta import start_delta
+from ots_tunnel.spark.query.lake import start_lake
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,16 +39,22 @@ def check_settings(spark: SparkSession) -> None:
         raise QueryRefused(f"spark.conf: {text}")
 
 
-def start_query(config: QueryConfig, spark: SparkSession) -> Any:
+def start_query(config: QueryConfig, spark: SparkSession, report: Path | None = None) -> Any:
     """Start the query; return Spark's `StreamingQuery`.
 
+    Args:
+        report: file that gets the figures of the source; None where Spark shows them.
+
     Raises:
-        PySparkException: Spark or the source refuses it. TunnelError: a Delta table, or what it is to have, does.
+        PySparkException: Spark or the source refuses it. TunnelError: a table, or what it is to have, does.
     """
     register(spark)
-    if config.sink.files.format == DELTA:
-        return start_delta(config, spark, source_options(config))
-    changes = spark.readStream.format("ots").options(**source_options(config)).load()
+    source = source_options(config)
+    if report is not None:
+        source["reportFile"] = str(report)
+    if config.sink.files.format in TABLES:
+        return start_lake(config, spark, source)
+    changes = spark.readStream.format("ots").options(**source).load()
     files = config.sink.files
     writer = changes.writeStream.format(_FORMATS[files.format]).options(**sink_options(config))
     return writer.trigger(processingTime=f"{config.trigger_interval_seconds} seconds").start()

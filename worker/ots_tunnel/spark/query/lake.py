@@ -1,4 +1,4 @@
-"""Starts the query of a document into a Delta table: a log of every change, or a mirror of the source table.
+"""Starts the query of a document into a table of a lake: a log of every change, or a mirror of the source table.
 
 A mirror of a tunnel of type Stream begins with the existing rows, which its driver writes before it follows the tunnel.
 """
@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ots_tunnel.query.document import QueryConfig
-from ots_tunnel.query.files import table_place
-from ots_tunnel.spark.lake import ChangeLog, Mirror, Upkeep
+from ots_tunnel.query.files import DELTA, ICEBERG, table_place
+from ots_tunnel.spark.lake import ChangeLog, Delta, Iceberg, Mirror, Upkeep
 from ots_tunnel.spark.lake.checkpoints import check_age
 from ots_tunnel.spark.lake.growth import ADD, MAP, REFUSE
-from ots_tunnel.spark.lake.tables import check_session
 from ots_tunnel.spark.query.session import check_buckets
 
 if TYPE_CHECKING:
@@ -21,37 +20,39 @@ if TYPE_CHECKING:
 
 #: What happens to attributes without a column, by the word of the document.
 _GROWTH: Final = {None: ADD, "Add": ADD, "Map": MAP, "Error": REFUSE}
-#: Delta takes the compression of its files from the session.
-_CODEC: Final = "spark.sql.parquet.compression.codec"
+_PLACES: Final = {DELTA: Delta, ICEBERG: Iceberg}
+#: A table takes the compression of its files from the session.
+_CODEC: Final = {DELTA: "spark.sql.parquet.compression.codec", ICEBERG: "spark.sql.iceberg.compression-codec"}
 _CODECS: Final = {"none": "uncompressed", "gzip": "gzip", "zstd": "zstd"}
 
 
-def start_delta(config: QueryConfig, spark: SparkSession, source: Mapping[str, str]) -> Any:
+def start_lake(config: QueryConfig, spark: SparkSession, source: Mapping[str, str]) -> Any:
     """Start the query; return Spark's `StreamingQuery`.
 
     Args:
         source: options of the source `ots`.
 
     Raises:
-        QueryRefused: a session without Delta, or without Hadoop's part for a bucket, another table in the place, or a
-            source table that no mirror can equal.
+        QueryRefused: a session without the format, or without Hadoop's part for a bucket, another table in the place,
+            or a source table that no mirror can equal.
         ConfigError: the source is not there. TunnelError: the service does not answer, or refuses.
         PySparkException: Spark refuses it.
     """
-    check_session(spark)
     files = config.sink.files
+    # with its scheme, as the table has its own: Spark takes a path without one for one of `spark.hadoop.fs.defaultFS`
+    place, checkpoint = _PLACES[files.format](table_place(files)), f"file://{config.checkpoint_directory}"
+    table = place.seen_by(spark)
+    table.check_session()
     if files.is_bucket:
         check_buckets(spark)
-    spark.conf.set(_CODEC, _CODECS[files.compression])
-    # with its scheme, as the table has its own: Spark takes a path without one for one of `spark.hadoop.fs.defaultFS`
-    path, checkpoint = table_place(files), f"file://{config.checkpoint_directory}"
+    spark.conf.set(_CODEC[files.format], _CODECS[files.compression])
     growth, trigger = _GROWTH[files.unknown_columns], f"{config.trigger_interval_seconds} seconds"
     if files.mode == "Mirror":
         own = {name: value for name, value in source.items() if name != "columns"}
-        mirror = Mirror(spark, own, path, columns=source.get("columns", ""), growth=growth, upkeep=Upkeep())
+        mirror = Mirror(spark, own, place, columns=source.get("columns", ""), growth=growth, upkeep=Upkeep())
         mirror.prepare()
         return mirror.start(checkpoint, processingTime=trigger)
-    check_age(spark, path, checkpoint)
+    check_age(table, checkpoint)
     changes = spark.readStream.format("ots").options(**source).load()
-    writer = changes.writeStream.foreachBatch(ChangeLog(path, growth, Upkeep()))
+    writer = changes.writeStream.foreachBatch(ChangeLog(place, growth, Upkeep()))
     return writer.option("checkpointLocation", checkpoint).trigger(processingTime=trigger).start()

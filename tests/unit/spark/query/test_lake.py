@@ -8,7 +8,7 @@ import pytest
 
 from ots_tunnel.errors import QueryRefused
 from ots_tunnel.query.document import QueryConfig
-from ots_tunnel.spark.query import delta, start
+from ots_tunnel.spark.query import lake, start
 from tests.support.documents.query_document import QUERY
 
 SESSION = {"spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension"}
@@ -46,8 +46,8 @@ class Mirror:
 
     made: Mirror
 
-    def __init__(self, spark: Any, source: Any, path: str, **given: Any) -> None:
-        self.source, self.path, self.given = dict(source), path, given
+    def __init__(self, spark: Any, source: Any, place: Any, **given: Any) -> None:
+        self.source, self.path, self.given = dict(source), place.path, given
         self.steps: list[Any] = []
         Mirror.made = self
 
@@ -64,11 +64,11 @@ def config(**files: Any) -> QueryConfig:
 
 
 def started(monkeypatch: pytest.MonkeyPatch, spark: Spark, **files: Any) -> Any:
-    monkeypatch.setattr(delta, "Mirror", Mirror)
-    monkeypatch.setattr(delta, "check_age", lambda spark, path, checkpoint: spark.check_age(path, checkpoint))
-    monkeypatch.setattr("ots_tunnel.spark.lake.tables.context_of", lambda spark: spark)
+    monkeypatch.setattr(lake, "Mirror", Mirror)
+    monkeypatch.setattr(lake, "check_age", lambda table, checkpoint: table.spark.check_age(table.path, checkpoint))
+    monkeypatch.setattr("ots_tunnel.spark.sessions.context_of", lambda spark: spark)
     wanted = config(format="Delta", **files)
-    return delta.start_delta(wanted, spark, start.source_options(wanted))  # type: ignore[arg-type]  # a session played
+    return lake.start_lake(wanted, spark, start.source_options(wanted))  # type: ignore[arg-type]  # a session played
 
 
 def test_a_mirror_has_the_existing_rows_before_it_follows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_a_change_log_is_a_function_for_each_batch(monkeypatch: pytest.MonkeyPat
 
     calls = {name: (args, more) for name, args, more in spark.calls}
     (log,) = calls["foreachBatch"][0]
-    assert (log.path, log.growth, log.upkeep is not None) == ("file:///lake/a b", "add", True)
+    assert (log.place.path, log.growth, log.upkeep is not None) == ("file:///lake/a b", "add", True)
     assert calls["check_age"][0] == ("file:///lake/a b", "file:///var/lib/ots")
     assert calls["option"][0] == ("checkpointLocation", "file:///var/lib/ots")
     assert calls["trigger"][1] == {"processingTime": "5 seconds"}

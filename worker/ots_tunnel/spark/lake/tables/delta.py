@@ -1,0 +1,114 @@
+"""A Delta table in a path: Delta's Python package fits fewer PySparks than its jars.
+
+Delta keeps for each `txnAppId` the last `txnVersion` in the table, and skips a write that has no higher one. The id is
+that of the query, which lives in its checkpoint folder: a folder that was lost cannot make Delta leave batches out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar, Final
+
+from ots_tunnel.errors import QueryRefused
+from ots_tunnel.query.spelling import is_of_delta
+from ots_tunnel.spark.lake.replays import note_of
+from ots_tunnel.spark.lake.tables.lake_table import LakeTable
+from ots_tunnel.spark.lake.tables.statements import quoted, run
+from ots_tunnel.spark.sessions import classic_context
+
+#: Settings of a session without which Delta's statements are not known.
+EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
+CATALOG: Final = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+#: Delta's name for a path that has files and no table.
+_OTHER_FILES: Final = "DELTA_MISSING_DELTA_TABLE"
+_APP, _VERSION, _NOTE = (
+    "spark.databricks.delta.write.txnAppId",
+    "spark.databricks.delta.write.txnVersion",
+    "spark.databricks.delta.commitInfo.userMetadata",
+)
+#: Setting of a session: tasks that list the files of a table. Its default is 10,000, which takes minutes of a small
+#: cluster however few files there are.
+_LISTING_TASKS: Final = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+
+
+class DeltaTable(LakeTable):
+    """See the module."""
+
+    title: ClassVar[str] = "Delta"
+    format: ClassVar[str] = "delta"
+    #: Attributes may have names with blanks, commas or dots, which Parquet's columns cannot have.
+    own_properties: ClassVar[Mapping[str, str]] = {"delta.columnMapping.mode": "name"}
+
+    @property
+    def place(self) -> str:
+        """See `LakeTable.place`."""
+        return f"delta.{quoted(self.path)}"
+
+    def check_session(self) -> None:
+        """See `LakeTable.check_session`."""
+        classic_context(self.spark)
+        if EXTENSION not in (self.spark.conf.get("spark.sql.extensions", "") or ""):
+            raise QueryRefused(
+                "the session: found none of Delta's statements, allowed is one with Delta's jars, "
+                f"spark.sql.extensions={EXTENSION} and spark.sql.catalog.spark_catalog={CATALOG}"
+            )
+
+    def check_empty(self) -> None:
+        """See `LakeTable.check_empty`."""
+        from pyspark.errors import AnalysisException
+
+        try:
+            self.properties()
+        except AnalysisException as error:
+            if error.getCondition() == _OTHER_FILES:
+                raise self._not_ours() from error
+            if error.getCondition() not in self.absent:
+                raise
+
+    def frame(self) -> Any:
+        """See `LakeTable.frame`."""
+        return self.spark.read.format("delta").load(self.path)
+
+    def last_batch(self, application: str) -> int | None:
+        """See `LakeTable.last_batch`; Delta's SQL does not tell it, and the history of commits ends after some time."""
+        log = classic_context(self.spark)._jvm.org.apache.spark.sql.delta.DeltaLog
+        snapshot = log.forTableWithSnapshot(self.spark._jsparkSession, self.path)._2()
+        found = snapshot.transactions().get(application)
+        return int(found.get()) if found.isDefined() else None
+
+    def append(self, rows: Any, application: str, number: int) -> None:
+        """See `LakeTable.append`."""
+        options = {
+            "txnAppId": application,
+            "txnVersion": str(number),
+            "userMetadata": note_of(application, number),
+        }
+        # Delta leaves NULL in a column that the frame lacks
+        rows.write.format("delta").mode("append").options(**options).save(self.path)
+
+    @contextmanager
+    def once(self, application: str, number: int) -> Iterator[bool]:
+        """See `LakeTable.once`; it is Delta that leaves a write out."""
+        settings = {_APP: application, _VERSION: str(number), _NOTE: note_of(application, number)}
+        for key, value in settings.items():
+            self.spark.conf.set(key, value)
+        try:
+            yield True
+        finally:
+            for key in settings:
+                self.spark.conf.unset(key)
+
+    def compact(self) -> None:
+        """See `LakeTable.compact`."""
+        run(self.spark, f"OPTIMIZE {self.place}")
+
+    def clean(self, kept_hours: int) -> None:
+        """See `LakeTable.clean`; Delta refuses less than 168 hours unless its own check is off."""
+        self.spark.conf.set(_LISTING_TASKS, str(self.spark.sparkContext.defaultParallelism))
+        run(self.spark, f"VACUUM {self.place} RETAIN {kept_hours} HOURS")
+
+    @classmethod
+    def is_taken(cls, name: str) -> bool:
+        """See `LakeTable.is_taken`."""
+        return is_of_delta(name)
