@@ -16,7 +16,7 @@ from tests.support.lake.one_version_changes import Changes
 from tests.support.sinks.s3_store import S3Store, s3_store
 from tests.support.waiting import wait_until
 
-from .test_lake import Runs, Source, as_stored, check_history, document_of, mirrored, source, submit_arguments
+from .test_lake import Runs, Source, as_stored, check_batches, document_of, mirrored, source, submit_arguments
 
 __all__ = ["source", "submit_arguments"]
 
@@ -75,7 +75,7 @@ def test_a_mirror_in_a_bucket_equals_its_table_after_a_kill(source: Source, runs
     assert runs.program("mirror", source.options, *wanted) == 0, runs.output()
 
     assert mirrored(runs.dumped("rows")) == as_stored(source.rows())
-    check_history(runs.dumped("history"))
+    check_batches(runs.dumped("batches"))
     assert not (runs.folder / "table").exists()
     assert {name.partition("/")[0] for name in store.names()} == {"lake"}
 

@@ -20,8 +20,6 @@ from ots_tunnel.spark.sessions import classic_context
 #: Settings of a session without which Delta's statements are not known.
 EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
 CATALOG: Final = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
-#: Delta's name for a path that has files and no table.
-_OTHER_FILES: Final = "DELTA_MISSING_DELTA_TABLE"
 _APP, _VERSION, _NOTE = (
     "spark.databricks.delta.write.txnAppId",
     "spark.databricks.delta.write.txnVersion",
@@ -37,6 +35,8 @@ class DeltaTable(LakeTable):
 
     title: ClassVar[str] = "Delta"
     format: ClassVar[str] = "delta"
+    log_folder: ClassVar[str] = "_delta_log"
+    absent: ClassVar[str] = "DELTA_MISSING_DELTA_TABLE"
     #: Attributes may have names with blanks, commas or dots, which Parquet's columns cannot have.
     own_properties: ClassVar[Mapping[str, str]] = {"delta.columnMapping.mode": "name"}
 
@@ -53,18 +53,6 @@ class DeltaTable(LakeTable):
                 "the session: found none of Delta's statements, allowed is one with Delta's jars, "
                 f"spark.sql.extensions={EXTENSION} and spark.sql.catalog.spark_catalog={CATALOG}"
             )
-
-    def check_empty(self) -> None:
-        """See `LakeTable.check_empty`."""
-        from pyspark.errors import AnalysisException
-
-        try:
-            self.properties()
-        except AnalysisException as error:
-            if error.getCondition() == _OTHER_FILES:
-                raise self._not_ours() from error
-            if error.getCondition() not in self.absent:
-                raise
 
     def frame(self) -> Any:
         """See `LakeTable.frame`."""

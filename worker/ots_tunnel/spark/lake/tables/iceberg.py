@@ -44,6 +44,8 @@ class IcebergTable(LakeTable):
 
     title: ClassVar[str] = "Iceberg"
     format: ClassVar[str] = "iceberg"
+    log_folder: ClassVar[str] = "metadata"
+    absent: ClassVar[str] = "TABLE_OR_VIEW_NOT_FOUND"
     own_properties: ClassVar[Mapping[str, str]] = {
         "format-version": "2",
         # a batch of a mirror changes some rows of many files, which would all be written anew
@@ -71,35 +73,24 @@ class IcebergTable(LakeTable):
 
     def check_session(self) -> None:
         """See `LakeTable.check_session`."""
-        if not has_class(self.spark, _CATALOG) or EXTENSION not in (
-            self.spark.conf.get("spark.sql.extensions", "") or ""
-        ):
-            raise QueryRefused(
-                "the session: found none of Iceberg's statements, allowed is one with the jar "
-                f"org.apache.iceberg:iceberg-spark-runtime-{self._minor}_2.13 and spark.sql.extensions={EXTENSION}"
-            )
-        self._set_catalog()
         from py4j.protocol import Py4JError
 
+        jar = f"org.apache.iceberg:iceberg-spark-runtime-{'.'.join(self.spark.version.split('.')[:2])}_2.13"
         try:
-            self.exists  # noqa: B018  # the first statement shows whether the jar fits
+            is_known = has_class(self.spark, _CATALOG)
         except Py4JError as error:
             if not _MISFIT.search(str(error)):
                 raise
             raise QueryRefused(
-                f"the session: found Iceberg's jar of another minor than Spark {self.spark.version}, allowed is "
-                f"org.apache.iceberg:iceberg-spark-runtime-{self._minor}_2.13"
+                f"the session: found Iceberg's jar of another minor than that of Spark {self.spark.version}, allowed "
+                f"is {jar}"
             ) from error
-
-    def check_empty(self) -> None:
-        """See `LakeTable.check_empty`; of a path alone: a catalog has places of its own."""
-        if not is_path(self.path) or self.exists:
-            return
-        hadoop = classic_context(self.spark)._jvm.org.apache.hadoop.fs
-        folder = hadoop.Path(self.path)
-        files = folder.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf())
-        if files.exists(folder) and len(files.listStatus(folder)):
-            raise self._not_ours()
+        if not is_known or EXTENSION not in (self.spark.conf.get("spark.sql.extensions", "") or ""):
+            raise QueryRefused(
+                f"the session: found none of Iceberg's statements, allowed is one with the jar {jar} and "
+                f"spark.sql.extensions={EXTENSION}"
+            )
+        self._set_catalog()
 
     def frame(self) -> Any:
         """See `LakeTable.frame`."""
@@ -161,10 +152,6 @@ class IcebergTable(LakeTable):
     def is_taken(cls, name: str) -> bool:
         """See `LakeTable.is_taken`."""
         return is_of_iceberg(name)
-
-    @property
-    def _minor(self) -> str:
-        return ".".join(self.spark.version.split(".")[:2])
 
     @property
     def _folders(self) -> tuple[str, str]:

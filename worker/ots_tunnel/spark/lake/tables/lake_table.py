@@ -15,10 +15,9 @@ from typing import Any, ClassVar, Final
 
 from ots_tunnel.errors import ConfigError, QueryRefused
 from ots_tunnel.spark.lake.tables.statements import columns_in, quoted, run, text
+from ots_tunnel.spark.sessions import classic_context
 
 _PATH: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?/")
-#: Spark's name for a table that is not there.
-_NOT_FOUND: Final = "TABLE_OR_VIEW_NOT_FOUND"
 
 
 def is_path(path: str) -> bool:
@@ -44,8 +43,10 @@ class LakeTable(ABC):
     format: ClassVar[str]
     #: Properties that each table of ours begins with.
     own_properties: ClassVar[Mapping[str, str]]
-    #: Conditions of Spark's errors that say that there is no table.
-    absent: ClassVar[frozenset[str]] = frozenset((_NOT_FOUND,))
+    #: The folder of the table's log, which a program that was killed may have left without a table.
+    log_folder: ClassVar[str]
+    #: Condition of Spark's error that says that there is no table.
+    absent: ClassVar[str]
 
     @classmethod
     def check_path(cls, path: str) -> str:
@@ -71,14 +72,6 @@ class LakeTable(ABC):
 
         Raises:
             QueryRefused: it lacks jars or settings; says what to set. Or it is one of Spark Connect.
-        """
-
-    @abstractmethod
-    def check_empty(self) -> None:
-        """Refuse a place without a table that has other files.
-
-        Raises:
-            QueryRefused: names the place.
         """
 
     @abstractmethod
@@ -121,7 +114,7 @@ class LakeTable(ABC):
         try:
             self.properties()
         except AnalysisException as error:
-            if error.getCondition() not in self.absent:
+            if error.getCondition() != self.absent:
                 raise
             return False
         return True
@@ -136,7 +129,7 @@ class LakeTable(ABC):
         Raises:
             QueryRefused: there is another table, or there are other files.
         """
-        self.check_empty()
+        self._check_empty()
         wanted = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
         given = ", ".join(
             f"{text(key)} = {text(value)}" for key, value in {**self.own_properties, **properties}.items()
@@ -171,8 +164,16 @@ class LakeTable(ABC):
             wanted = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
             run(self.spark, f"ALTER TABLE {self.place} ADD COLUMNS ({wanted})")
 
-    def _not_ours(self) -> QueryRefused:
-        return QueryRefused(
-            f"path {self.path!r}: found files that are no table of {self.title}; allowed is an empty path, or the "
-            "table of this source"
-        )
+    def _check_empty(self) -> None:
+        """Refuse a folder that has files and no table; a catalog has places of its own."""
+        if not is_path(self.path) or self.exists:
+            return
+        hadoop = classic_context(self.spark)._jvm.org.apache.hadoop.fs
+        folder = hadoop.Path(self.path)
+        files = folder.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf())
+        found = [each.getPath().getName() for each in files.listStatus(folder)] if files.exists(folder) else []
+        if set(found) - {self.log_folder}:
+            raise QueryRefused(
+                f"path {self.path!r}: found files that are no table of {self.title}; allowed is an empty path, or the "
+                "table of this source"
+            )
