@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import time
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
@@ -15,6 +17,7 @@ from ots_tunnel.spark.lake.tables.iceberg import EXTENSION
 from tests.support.lacking import lack
 from tests.support.lake.lake_jars import JarsUnavailable, lake_jars
 from tests.support.lake.one_version_changes import Changes
+from tests.support.waiting import wait_until
 
 from .test_lake import (
     Runs,
@@ -22,6 +25,7 @@ from .test_lake import (
     Writing,
     as_stored,
     check_batches,
+    document_of,
     logged,
     made_of,
     mirrored,
@@ -122,6 +126,29 @@ def test_a_change_log_has_each_change_once_after_a_kill_behind_a_commit(source: 
     write(50)
     assert program(runs, "log", options) > 0
     assert "is older than the table" in runs.output()
+
+
+def test_a_document_makes_the_same_table_as_a_program(source: Source, runs: Runs) -> None:
+    changes = Changes(23, 40, int(time.time() * 1000))
+    source.write(changes.make(100))
+    source.create_tunnel(TunnelType.Stream)
+    source.write(changes.make(50))
+    document = document_of(source, runs.folder, "Mirror", format="Iceberg")
+    driver = runs.start("-m", "ots_tunnel.spark.query.driver", "--config", str(document))
+    try:
+        wait_until(lambda: "batch 0 is written" in runs.output() or driver.poll() is not None, 900, explain=runs.output)
+        source.write(changes.make(50))
+        driver.send_signal(signal.SIGTERM)
+        assert driver.wait(120) == 143, runs.output()
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait(30)
+
+    # the folder is laid out as the program's, which goes on where the driver stopped
+    assert program(runs, "mirror", source.options, "--columns", "price DOUBLE", "--dump") == 0, runs.output()
+    check_batches(runs.dumped("batches"))
+    assert mirrored(runs.dumped("rows")) == as_stored(source.rows())
 
 
 @pytest.mark.parametrize("kind", ["mirror", "log"])
