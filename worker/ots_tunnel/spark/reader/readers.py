@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.spark.batches import Observed, raw_batches, typed_batches
+from ots_tunnel.spark.interpreters import settling
 from ots_tunnel.spark.reader.key_filters import push
 from ots_tunnel.spark.reader.key_ranges import KeyBounds
 from ots_tunnel.spark.reader.occurrence import Scan, SplitSeen, report
@@ -63,7 +64,7 @@ class TablestoreReader(DataSourceReader):  # type: ignore[misc]  # pyspark has n
         try:
             client = self._options.place.client()
             try:
-                yield from self._batches(client, partition)
+                yield from settling(self._batches(client, partition))
             finally:
                 client.close()
         except TunnelError as error:

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import uuid
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +29,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.model import ChannelId
+from ots_tunnel.spark.interpreters import is_of_spark, settling
 from ots_tunnel.spark.stream.follower import Follower
 from ots_tunnel.spark.stream.offset_json import offset_from_json, offset_to_json
 from ots_tunnel.spark.stream.offsets import Offset
@@ -85,7 +85,7 @@ class TunnelReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
         if not isinstance(partition, SpanPartition):
             return
         try:
-            yield from self._rows.batches(partition.packed.records(), ChannelId(partition.value))
+            yield from settling(self._rows.batches(partition.packed.records(), ChannelId(partition.value)))
         except TunnelError as error:
             raise error.with_traceback(None) from None
 
@@ -117,8 +117,7 @@ class TunnelReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
 
     def _end_with_sigterm(self) -> None:
         """Hand the channels back at SIGTERM, in the planner alone: elsewhere the signal belongs to the program."""
-        program = getattr(sys.modules["__main__"], "__spec__", None)
-        if program is None or not str(program.name).startswith("pyspark."):
+        if not is_of_spark():
             return
 
         def end(number: int, frame: object) -> None:
