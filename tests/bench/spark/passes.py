@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from statistics import median
@@ -54,6 +55,14 @@ def passes_of(command: Sequence[str], core: int, environment: Mapping[str, str],
     """
     found: list[Pass] = []
     lines: list[str] = []
+    is_late = False
+
+    def end() -> None:
+        nonlocal is_late
+        is_late = True
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
     with subprocess.Popen(
         ["taskset", "-c", str(core), *command],
         env=dict(environment),
@@ -62,6 +71,9 @@ def passes_of(command: Sequence[str], core: int, environment: Mapping[str, str],
         text=True,
         start_new_session=True,
     ) as process:
+        # a program that hangs keeps its output open
+        late = threading.Timer(PATIENCE, end)
+        late.start()
         try:
             before = cpu_of_tree(process.pid)
             assert process.stdout is not None
@@ -71,13 +83,15 @@ def passes_of(command: Sequence[str], core: int, environment: Mapping[str, str],
                     now = cpu_of_tree(process.pid)
                     found.append(Pass(rows, now.since(before)))
                     before = now
-            status = process.wait(PATIENCE)
+            status = process.wait()
         finally:
+            late.cancel()
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
     if status or len(found) != count:
         raise RuntimeError(
-            f"{command[:3]} read {len(found)} of {count} tables, status {status}: {''.join(lines[-20:])}"
+            f"{command[:3]} read {len(found)} of {count} tables{f' in {PATIENCE} s' if is_late else ''}, "
+            f"status {status}: {''.join(lines[-20:])}"
         )
     return found
 

@@ -335,6 +335,12 @@ def test_a_folder_with_files_that_are_no_table_is_refused(source: Source, runs: 
     assert runs.run("-m", "ots_tunnel.spark.query.driver", "--config", str(document)) == 2, runs.output()
     assert "found files that are no table of Delta" in runs.output()
 
+    (runs.folder / "other" / "_delta_log").mkdir(parents=True)
+    inside = str(runs.folder / "other" / "deep" / "inside")
+    assert runs.program("mirror", source.options, "--table", inside) > 0
+    assert "found a place inside the table" in runs.output()
+    assert not Path(inside).exists()
+
 
 def test_a_change_log_has_each_change_once_after_a_kill_behind_a_commit(source: Source, runs: Runs) -> None:
     made: list[tuple[PrimaryKey, Action, tuple[Column, ...]]] = []

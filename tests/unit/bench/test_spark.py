@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from tests.bench.spark import passes
 from tests.bench.spark.passes import WARM, Pass, cost_of, passes_of, tables_of
 from tests.bench.spark.process_tree import Cpu, cpu_of_tree
 from tests.bench.spark.works import WORKS
@@ -74,6 +76,16 @@ def test_passes_that_found_other_rows_are_no_measurement() -> None:
 
     with pytest.raises(RuntimeError, match="found"):
         cost_of([large] * WARM + [small, large, small, Pass(499, Cpu(2, 2))])
+
+
+def test_a_program_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "PATIENCE", 1)
+    began = time.monotonic()
+
+    with pytest.raises(RuntimeError, match="read 0 of 1 tables in 1 s"):
+        passes_of(["sleep", "30"], min(os.sched_getaffinity(0)), inherited_environment(), 1)
+
+    assert time.monotonic() - began < 20
 
 
 def test_a_program_is_measured_table_by_table(tmp_path: Path) -> None:

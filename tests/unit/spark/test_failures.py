@@ -71,6 +71,17 @@ def test_a_job_s_error_is_the_line_of_this_package_in_spark_s_text() -> None:
     assert line_of_job(RuntimeError()) == "RuntimeError"
 
 
+def test_the_error_of_a_batch_is_the_line_behind_its_traceback() -> None:
+    text = (
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] An error "
+        "occurred in the user provided function. Return Message: Traceback (most recent call last):\n  File x\n"
+        "    self.func()\npy4j.protocol.Py4JJavaError: An error occurred while calling o9286.collectToPython.\n"
+        ": java.nio.file.AccessDeniedException: s3a://shop/orders\n\tat a.b\nCaused by: x\n\n SQLSTATE: 39000"
+    )
+
+    assert line_of_job(RuntimeError(text)) == "java.nio.file.AccessDeniedException: s3a://shop/orders"
+
+
 def test_a_line_has_an_end() -> None:
     assert len(one_line("x" * 9_999)) == LINE_CHARACTERS
 

@@ -25,6 +25,11 @@ PROFILE_FILE: Final = "bucket.ini"
 #: Seconds after which the keys are read again, as workers do.
 KEYS_SECONDS: Final = 60
 
+#: How often a call is repeated, at first after half a second and each time after twice as long. Hadoop's own numbers,
+#: 20 and 7, let a driver sleep for six minutes at a time while a store is busy, and for two before it tells that
+#: nothing listens; a driver that has failed is started again anyway.
+_RETRIES: Final = {"retry.throttle.limit": "6", "retry.limit": "4", "connection.establish.timeout": "10s"}
+
 _PROFILE: Final = "default"
 _PROVIDER: Final = "org.apache.hadoop.fs.s3a.auth.ProfileAWSCredentialsProvider"
 _AMAZON: Final = "s3.amazonaws.com"
@@ -43,6 +48,7 @@ def bucket_settings(files: QueryFilesConfig, profile: Path | None) -> Mapping[st
         "endpoint": files.endpoint or _AMAZON,
         "endpoint.region": files.region or _REGION,
         "path.style.access": str(not files.bucket_in_host).lower(),
+        **_RETRIES,
     }
     if profile is not None:
         found |= {
@@ -60,12 +66,15 @@ def profile_text(directory: Path, *, seconds: int = KEYS_SECONDS) -> str:
     Args:
         seconds: after which they are read again.
     """
-    key, secret, token = (
-        shlex.quote(str(directory / name)) for name in ("accessKeyId", "accessKeySecret", "securityToken")
-    )
-    token_member = f"""$(test -s {token} && printf ',"SessionToken":"%s"' "$(cat {token})")"""
+    key, secret, token = (_value(directory / name) for name in ("accessKeyId", "accessKeySecret", "securityToken"))
+    token_member = f"""$(t={token}; test -n "$t" && printf ',"SessionToken":"%s"' "$t")"""
     # what date takes in every system: seconds since 1970
     expires = f"$(date -u -d @$(($(date +%s)+{seconds})) +%Y-%m-%dT%H:%M:%SZ)"
     answer = """'{"Version":1,"AccessKeyId":"%s","SecretAccessKey":"%s"%s,"Expiration":"%s"}'"""
-    values = " ".join(f'"{value}"' for value in (f"$(cat {key})", f"$(cat {secret})", token_member, expires))
+    values = " ".join(f'"{value}"' for value in (key, secret, token_member, expires))
     return f"[{_PROFILE}]\ncredential_process = printf {answer} {values}\n"
+
+
+def _value(path: Path) -> str:
+    """A command for the text of a file as `FileCredentials` has it, without white space around it, inside of JSON."""
+    return rf"""$(cat {shlex.quote(str(path))} 2>/dev/null | tr -d '[:space:]' | sed 's/[\\"]/\\&/g')"""

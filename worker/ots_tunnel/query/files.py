@@ -77,6 +77,9 @@ class QueryFilesConfig(FileStoreConfig):
         if self.is_bucket and self.format != DELTA:
             found = f"found {self.url!r} with format {self.format}"
             raise Contradiction("url", f"{found}, allowed is file:///path with it, or format Delta")
+        if self.place[1] == "/":
+            # as of the pattern: s3://bucket// is the root as well
+            raise Contradiction("url", f"found {self.url!r}, allowed is a place below the root")
         if self.ca_file is not None:
             raise Contradiction("caFile", "found a file, allowed is none: Java trusts the authorities of its own store")
         if self.profile_file is not None and self.credentials is None:

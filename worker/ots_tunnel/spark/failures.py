@@ -9,6 +9,7 @@ and keys are replaced while a copy runs, but a refused row stays refused (`Refus
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,6 +35,9 @@ _OUR_ERROR: Final = re.compile(r"ots_tunnel\.errors\.(\w+)(?:: |$)")
 
 #: With what the bridge to the JVM begins the text of any error.
 _CALL: Final = re.compile(r"An error occurred while calling \S+\.")
+
+#: With what a traceback of Python begins; in Spark's text it stands behind the words of its own error.
+_TRACEBACK: Final = "Traceback (most recent call last):"
 
 #: Most characters of a line; Spark joins whole stack traces into one error.
 LINE_CHARACTERS = 500
@@ -87,11 +91,22 @@ def one_line(error: object) -> str:
 
 
 def line_of_job(error: BaseException) -> str:
-    """What a failed job tells: the last line that names an error of this package, or Spark's first with a reason."""
+    """What a failed job tells: the last line that names an error of this package, or what Spark's text has as a reason.
+
+    That is what Python code has raised, such as a function of `foreachBatch`, and otherwise the first line.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith("ots_tunnel.errors.")]
-    theirs = [line.removeprefix(": ") for line in lines if not _CALL.fullmatch(line)]
+    raised = _raised(str(error).splitlines())
+    theirs = raised or [line.removeprefix(": ") for line in lines if not _CALL.fullmatch(line)]
     return one_line(ours[-1] if ours else (theirs or lines or [type(error).__name__])[0])
+
+
+def _raised(lines: Sequence[str]) -> list[str]:
+    """The line behind the last traceback of Python, or that of Java's error, which Python had from its bridge."""
+    starts = [number for number, line in enumerate(lines) if line.endswith(_TRACEBACK)]
+    behind = [line for line in lines[starts[-1] + 1 :] if line and not line[0].isspace()] if starts else []
+    return [line.removeprefix(": ") for line in behind if not _CALL.search(line)][:1]
 
 
 def is_final(error: TunnelError) -> bool:

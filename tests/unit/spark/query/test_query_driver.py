@@ -141,7 +141,7 @@ def test_sigterm_stops_the_query_and_is_no_success(monkeypatch: pytest.MonkeyPat
         ("ots_tunnel.errors.ConfigError: option 'tunnel': found", "option 'tunnel': found", False),
         ("ots_tunnel.errors.AuthFailed: OTSAuthFailed: no", "OTSAuthFailed: no", False),
         ("ots_tunnel.errors.Nobody: text", "text", False),
-        ("java.io.IOException: no space left", "[STREAM_FAILED] Query terminated", False),
+        ("java.io.IOException: no space left", "java.io.IOException: no space left", False),
     ],
 )
 def test_a_failure_is_one_line_in_the_record(

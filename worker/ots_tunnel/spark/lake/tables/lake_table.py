@@ -18,6 +18,8 @@ from ots_tunnel.spark.lake.tables.statements import columns_in, quoted, run, tex
 from ots_tunnel.spark.sessions import classic_context
 
 _PATH: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?/")
+#: What a folder with a table has, by format.
+_MARKS: Final = ("_delta_log", "metadata/version-hint.text")
 
 
 def is_path(path: str) -> bool:
@@ -165,7 +167,7 @@ class LakeTable(ABC):
             run(self.spark, f"ALTER TABLE {self.place} ADD COLUMNS ({wanted})")
 
     def _check_empty(self) -> None:
-        """Refuse a folder that has files and no table; a catalog has places of its own."""
+        """Refuse a folder with files and no table, or inside another table; a catalog has places of its own."""
         if not is_path(self.path) or self.exists:
             return
         hadoop = classic_context(self.spark)._jvm.org.apache.hadoop.fs
@@ -177,3 +179,12 @@ class LakeTable(ABC):
                 f"path {self.path!r}: found files that are no table of {self.title}; allowed is an empty path, or the "
                 "table of this source"
             )
+        above = folder.getParent()
+        while above is not None:
+            # the cleaning of that table would remove the files of this one
+            if any(files.exists(hadoop.Path(above, mark)) for mark in _MARKS):
+                raise QueryRefused(
+                    f"path {self.path!r}: found a place inside the table {above.toString()!r}, which removes files "
+                    "that it does not know; allowed is a place beside it"
+                )
+            above = above.getParent()
