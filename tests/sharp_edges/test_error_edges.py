@@ -93,20 +93,24 @@ async def test_g17_an_error_that_is_tried_again_can_be_seen_meanwhile() -> None:
 
 
 @pytest.mark.looptime
-async def test_g19_trimmed_data_is_not_read_again_but_ends_the_worker() -> None:
-    """Go and Java repeat a read of trimmed data because of its code; ours sees from the text that it is permanent."""
+async def test_g19_trimmed_data_is_read_from_a_new_cursor_or_ends_the_worker() -> None:
+    """Go and Java repeat a read of trimmed data because of its code; ours sees from the text that it is permanent.
+
+    Only the cursor of a channel that is opened again may be another one, and so it is opened once more.
+    """
     scene = await streaming()
     trimmed = "OTSTrimmedDataAccess: Requested stream data is already trimmed or does not exist."
     worker = scene.worker(RecordingSink())
     running = asyncio.create_task(worker.run())
     await until(lambda: len(scene.times("readrecords")) > 3)
-    reads = len(scene.times("readrecords"))
+    reads, opened = len(scene.times("readrecords")), len(scene.times("getcheckpoint"))
     scene.emulator.faults.add(FaultRule("ReadRecords", code="OTSTunnelServerUnavailable", message=trimmed, status=400))
 
     with pytest.raises(TunnelExpired, match="already trimmed"):
         await running
 
-    assert len(scene.times("readrecords")) == reads + 1
+    assert len(scene.times("readrecords")) == reads + 2
+    assert len(scene.times("getcheckpoint")) == opened + 1
     assert "TunnelExpired" in (worker.status.error or "")
 
 

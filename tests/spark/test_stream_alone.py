@@ -668,6 +668,65 @@ def test_a_query_with_a_folder_passes_a_gap(
     wait_until(lambda: engine.turn() and 9003 in flights(engine.rows()), 60)
 
 
+def overtaken(
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine], variant: str, **more: str
+) -> Engine:
+    """A query that has read 9000 and 9001, of which Spark has 9000, as it reads on; 9002 is gone, 9003 is left."""
+    tunnels.create()
+    emulator.call("change_settings", after_retention=variant, date_skew=None)
+    engine = engine_of(instance, engines, **more)
+    write(instance, 9000)
+    engine.until_rows(1)
+    wait_until(lambda: not engine.turn() and not held_bytes(engine))
+    write(instance, 9001)
+    wait_until(lambda: held_bytes(engine))
+    emulator.faults.add(FaultRule("ReadRecords", code="OTSServerBusy"))
+    write(instance, 9002)
+    emulator.call("advance_clock", 100 * 3600.0)
+    write(instance, 9003)
+    emulator.call("advance_clock", 100 * 3600.0)
+    emulator.clear_faults()
+    return engine
+
+
+def held_bytes(engine: Engine) -> int:
+    return int((engine.reader.reportLatestOffset() or {}).get("heldBytes", 0))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_query_that_the_retention_overtakes_stops_at_the_gap(
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine], variant: str
+) -> None:
+    engine = overtaken(instance, emulator, tunnels, engines, variant)
+
+    with pytest.raises(PossibleGap):
+        wait_until(lambda: engine.turn() and False, 60)
+    assert flights(engine.rows()) in ([9000], [9000, 9001])
+    engine.restart(reader_of(instance))
+    with pytest.raises(PossibleGap):
+        wait_until(engine.turn, 60)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_query_that_the_retention_overtakes_passes_the_gap(
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine], variant: str
+) -> None:
+    engine = overtaken(instance, emulator, tunnels, engines, variant, onPossibleGap="continue")
+
+    def has_passed() -> bool:
+        engine.turn()
+        told = engine.reader.reportLatestOffset()
+        return bool(told and told["passedGaps"])
+
+    wait_until(has_passed, 60)
+    write(instance, 9004)
+    wait_until(lambda: engine.turn() and 9004 in flights(engine.rows()), 60)
+    left = [9003] if variant == "Oldest" else []
+    assert flights(engine.rows()) == [9000, 9001, *left, 9004], "what was read before is not lost"
+    (found,) = offset_from_json(json.loads(engine.offsets[-1])).channels.values()
+    assert found.position.gap is not None, "a process that is killed now has told of it"
+
+
 @pytest.mark.parametrize("variant", ["Oldest", "Latest", "LatestAtOpen"])
 def test_a_logged_batch_whose_records_are_gone_names_its_channel(
     instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine], variant: str

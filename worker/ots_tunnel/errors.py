@@ -39,7 +39,10 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import ClassVar
+from typing import ClassVar, Final
+
+#: Code of the table's stream for records that it has dropped; the Tunnel Service has it at the beginning of its text.
+TRIMMED: Final = "OTSTrimmedDataAccess"
 
 
 class TunnelError(Exception):
@@ -193,6 +196,11 @@ class SequenceNumberMismatch(ServiceError):
 
 class TunnelExpired(ServiceError):
     """The part of the log that the tunnel needs is past its retention; the tunnel has to be created again."""
+
+    @property
+    def is_trimmed(self) -> bool:
+        """Whether one read was refused: the service may go on from another cursor once the channel is opened again."""
+        return TRIMMED in (self.code, self.message[: len(TRIMMED)])
 
 
 class ParameterInvalid(ServiceError):

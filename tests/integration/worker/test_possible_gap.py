@@ -188,29 +188,122 @@ async def test_a_consume_point_that_stands_still_is_all_that_the_next_worker_kno
     assert isinstance(await late.stopped_by(late.worker()), PossibleGap)
 
 
-async def test_a_sink_that_hangs_for_longer_than_the_retention() -> None:
+@dataclass
+class Overtaken:
+    """A worker that has written `k1` while `k2` was dropped from the log, and whose next read comes behind that."""
+
+    scene: VirtualScene
+    sink: RecordingSink
+    worker: TunnelWorker
+    running: asyncio.Task[None]
+
+    @classmethod
+    async def made(cls, after_retention: AfterRetention, *, splits: bool = False, **settings: object) -> Overtaken:
+        scene = VirtualScene(after_retention=after_retention, tunnel_retention_hours=1)
+        await scene.create_table()
+        await scene.create_tunnel(TunnelType.Stream)
+        sink = RecordingSink(gate=asyncio.Event())
+        worker = scene.worker(sink, memory_budget_bytes=1, **CALM, **settings)  # one page at a time
+        running = asyncio.create_task(worker.run())
+        await until(scene.owners)
+        await scene.put(["k1"])
+        await until(lambda: sink.writing)
+        await scene.put(["k2"])
+        if splits:
+            scene.emulator.split("demo", TABLE)
+        await asyncio.sleep(2 * HOUR)
+        await scene.put(["k3"])
+        assert sink.gate is not None
+        sink.gate.set()
+        return cls(scene, sink, worker, running)
+
+
+@pytest.mark.parametrize("after_retention", GOES_ON)
+@pytest.mark.parametrize("splits", [False, True], ids=["", "splits"])
+async def test_a_sink_that_hangs_for_longer_than_the_retention(after_retention: AfterRetention, splits: bool) -> None:
     """The page that was read is written; the next one lies behind a gap."""
-    scene = VirtualScene(after_retention=AfterRetention.OLDEST, tunnel_retention_hours=1)
+    late = await Overtaken.made(after_retention, splits=splits)
+
+    with pytest.raises(PossibleGap) as caught:
+        await late.running
+
+    assert late.sink.written == [("k1", 1)]
+    info = (await late.scene.describe()).channels[0]
+    assert info.rows == 1, "what was written before the gap is stored"
+    assert info.status is not ChannelStatus.TERMINATED, "the next worker finds the gap again"
+    read = info.consume_point_ns / 1e9
+    assert caught.value.start == pytest.approx(read, abs=1)
+    assert caught.value.end - read > HOUR
+
+
+@pytest.mark.parametrize("after_retention", GOES_ON)
+async def test_a_worker_that_is_overtaken_by_the_retention_goes_on_where_it_may(
+    after_retention: AfterRetention, caplog: pytest.LogCaptureFixture
+) -> None:
+    late = await Overtaken.made(after_retention, on_possible_gap="Continue")
+
+    await until(lambda: late.worker.status.possible_gaps)
+    await late.scene.put(["k4"])
+    await until(lambda: ("k4", 1) in late.sink.written)
+
+    late.worker.drain()
+    await late.running
+    kept = [("k3", 1)] if after_retention is AfterRetention.OLDEST else []
+    assert late.sink.written == [("k1", 1), *kept, ("k4", 1)]
+    assert [getattr(record, "action", "") for record in caplog.records].count("possible_gap") == 1
+
+
+@pytest.mark.parametrize("after_retention", GOES_ON)
+async def test_a_worker_that_may_goes_on_with_the_children_of_a_channel_that_was_dropped_unread(
+    after_retention: AfterRetention,
+) -> None:
+    late = await Overtaken.made(after_retention, splits=True, on_possible_gap="Continue")
+    parent = next(iter(late.scene.channels()))
+
+    await until(lambda: parent in late.worker.status.possible_gaps)
+    await late.scene.put(["k4"])
+    await until(lambda: ("k4", 1) in late.sink.written)
+
+    late.worker.drain()
+    await late.running
+
+
+TRIMMED = {"code": "OTSTunnelServerUnavailable", "message": "OTSTrimmedDataAccess: already trimmed", "status": 400}
+
+
+@pytest.mark.parametrize("on_possible_gap", ["Stop", "Continue"])
+async def test_records_that_are_dropped_within_the_retention_are_a_gap_as_well(on_possible_gap: str) -> None:
+    scene = VirtualScene()
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
-    sink = RecordingSink(gate=asyncio.Event())
-    worker = scene.worker(sink, memory_budget_bytes=1, **CALM)  # one page at a time
+    sink = RecordingSink()
+    worker = scene.worker(sink, on_possible_gap=on_possible_gap)
     running = asyncio.create_task(worker.run())
-    await until(scene.owners)
     await scene.put(["k1"])
-    await until(lambda: sink.writing)
+    await until(lambda: sink.written == [("k1", 1)])
+    scene.emulator.faults.add(FaultRule("ReadRecords", count=1, **TRIMMED))
+    await until(lambda: worker.status.possible_gaps)
     await scene.put(["k2"])
-    await asyncio.sleep(2 * HOUR)
-    await scene.put(["k3"])
 
-    assert sink.gate is not None
-    sink.gate.set()
-
+    if on_possible_gap == "Continue":
+        await until(lambda: sink.written == [("k1", 1), ("k2", 1)])
+        worker.drain()
+        await running
+        return
     with pytest.raises(PossibleGap):
         await running
     assert sink.written == [("k1", 1)]
-    (info,) = (await scene.describe()).channels
-    assert info.rows == 1, "what was written before the gap is stored"
+
+
+async def test_reads_that_are_refused_without_end_end_the_worker_that_may_pass_gaps() -> None:
+    scene = VirtualScene()
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    scene.emulator.faults.add(FaultRule("ReadRecords", **TRIMMED))
+
+    with pytest.raises(TunnelExpired, match="already trimmed"):
+        await scene.worker(RecordingSink(), on_possible_gap="Continue").run()
+    assert len(scene.times("readrecords")) == 2
 
 
 @pytest.mark.parametrize("operation", ["DescribeTable", "DescribeTunnel"])

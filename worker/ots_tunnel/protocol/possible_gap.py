@@ -35,6 +35,9 @@ channel of the tunnel, parents included, had been read to its end and confirmed.
 then were read, a channel that began later has nothing older, and one that began before with nothing but its parent's
 end behind it was among those that were read. It belongs to one tunnel. The later of it and of 1 to 4 counts.
 
+A read may also be refused because the log is trimmed there. Where the channel goes on behind that, the retention proves
+nothing any more: the service has said that it dropped something (`gap_of_refusal`).
+
 Nothing is lost that a stream never had. Where the stream was enabled before the tunnel was created, and so has not been
 enabled again since, changes from before it was enabled are not missing, although a start offset may lie there.
 
@@ -83,6 +86,17 @@ def possible_gap(read_until: float | None, *, answered: float, first: float | No
     if first is not None and first <= read_until:
         return None
     return Gap(read_until, answered if first is None else first)
+
+
+def gap_of_refusal(read_until: float | None, *, answered: float, first: float | None) -> Gap | None:
+    """As `possible_gap`, before the first page behind records that the service has dropped, as it said itself.
+
+    So the retention proves nothing, and where it is unknown how far the channel was read, anything may be missing.
+    """
+    start = read_until or 0.0
+    if first is not None and first <= start:
+        return None
+    return Gap(start, max(start, answered if first is None else first))
 
 
 def read_on(read_until: float | None, *, answered: float, last: float | None, reached_end: bool) -> float | None:

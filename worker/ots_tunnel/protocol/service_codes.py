@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from ots_tunnel.errors import (
+    TRIMMED,
     AuthFailed,
     ConnectError,
     ObjectAlreadyExist,
@@ -43,7 +44,7 @@ ERROR_CLASSES: dict[str, type[ServiceError]] = {
     "OTSResourceGone": ResourceGone,
     "OTSSequenceNumberNotMatch": SequenceNumberMismatch,
     "OTSTunnelExpired": TunnelExpired,
-    "OTSTrimmedDataAccess": TunnelExpired,
+    TRIMMED: TunnelExpired,
     "OTSParameterInvalid": ParameterInvalid,
     "OTSUnsupportOperation": ParameterInvalid,
     "OTSMissingHeader": ParameterInvalid,
@@ -105,7 +106,7 @@ def service_error(code: str, message: str, request_id: str = "", http_status: in
     codes for a missing tunnel or table (docs/protocol.md 1.10), and no table has an invalid name. A quota error is
     temporary only if its text is about frequency (docs/data-plane.md 1.10).
     """
-    if message.startswith("OTSTrimmedDataAccess"):
+    if message.startswith(TRIMMED):
         return TunnelExpired(code, message, request_id, http_status)
     if code == "OTSQuotaExhausted" and "Too frequent" in message:
         return ServerUnavailable(code, message, request_id, http_status)

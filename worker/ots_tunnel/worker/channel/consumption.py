@@ -15,6 +15,9 @@ that the machine takes next. The steps:
 pipeline of step 3 finishes its page; a write that is unfinished after `WorkerSettings.abandon_after` is abandoned
 unconfirmed.
 
+Where the service has dropped the records that come next, steps 2 to 4 begin once more (`reopening`), and the gap guard
+decides whether the channel goes on behind them.
+
 Errors end the steps 2 to 4. Progress confirmed before is stored unless the error means that another client may own the
 channel. Any other exception is a bug in this channel or in its sink; it is logged and ends only this channel. When the
 channel is taken away, the task is cancelled and there is no event.
@@ -39,15 +42,16 @@ from ots_tunnel.errors import (
     TunnelError,
     first_error,
 )
-from ots_tunnel.fence import ChannelFence
+from ots_tunnel.fence import ChannelFence, boottime
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import Checkpoint
 from ots_tunnel.protocol import channel as machine
 from ots_tunnel.worker.cancellation import is_cancelled
 from ots_tunnel.worker.channel.failure import report_failure
-from ots_tunnel.worker.channel.opening import Opening
+from ots_tunnel.worker.channel.opening import Opened, Opening
 from ots_tunnel.worker.channel.pipeline import Pipeline, PipelineEnd
 from ots_tunnel.worker.channel.read_ahead import ChannelStart, ReadAhead
+from ots_tunnel.worker.channel.reopening import Reopening
 from ots_tunnel.worker.context import ConsumerContext
 from ots_tunnel.worker.pages.read_page import ReadPage
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
@@ -79,6 +83,7 @@ class Consumption:
         self._opening = Opening(context, progress.channel_id, self._cursor)
         self._checkpointer: Checkpointer | None = None
         self._pipeline: Pipeline | None = None
+        self._reopening = Reopening()
         self._stop = asyncio.Event()
         #: Limit of step 3, which ends `abandon_after` the order to stop.
         self._moving: asyncio.Timeout | None = None
@@ -126,8 +131,28 @@ class Consumption:
     async def _consume(self) -> machine.Event:
         await self._until_no_doubt()
         opened = None if self._stop.is_set() else await self._opening.run()
-        if opened is None or self._stop.is_set():  # the order may come in the round of the loop that brings the answer
-            return machine.PipelineStopped()
+        while opened is not None and not self._stop.is_set():  # it may be set in the round that brings the answer
+            end = await self._consume_from(opened)
+            if end is PipelineEnd.FINISHED:
+                self._progress.finished = True
+                logger.info("channel: read to its end", extra=self._fields(LogAction.CHANNEL_FINISHED))
+                return machine.PipelineFinished()
+            opened = await self._open_again() if end is PipelineEnd.TRIMMED and not self._stop.is_set() else None
+        return machine.PipelineStopped()
+
+    async def _open_again(self) -> Opened | None:
+        assert self._checkpointer is not None, "it was made before the pipeline"
+        refusal, now = None if self._pipeline is None else self._pipeline.refusal, boottime()
+        assert refusal is not None, "the pipeline has ended as TRIMMED"
+        if not self._reopening.may_open(now):
+            raise refusal
+        self._reopening = self._reopening.opened(now)
+        fields = {**self._fields(LogAction.CHANNEL_FAILED), "error": str(refusal)}
+        logger.warning("channel: its next records are dropped, it is opened once more", extra=fields)
+        return await self._opening.run(self._checkpointer.durable)
+
+    async def _consume_from(self, opened: Opened) -> PipelineEnd:
+        """The steps 3 and 4."""
         start = opened.checkpoint
         kind = self._context.channel_type(self._progress.channel_id, start.token)
         self._progress.channel_type = kind
@@ -138,16 +163,14 @@ class Consumption:
             self._context.worker,
             on_read=self._progress.page_read,
         )
+        is_first = self._pipeline is None
         self._pipeline = pipeline = Pipeline(ahead, self._context.worker, self._fence, self._page_confirmed)
-        self._on_connected()
+        if is_first:
+            self._on_connected()
         end = await self._move(pipeline, checkpointer)
         settings = self._context.settings
         await checkpointer.flush_within(settings.write_deadline if self._stop.is_set() else settings.timeout)
-        if end is not PipelineEnd.FINISHED:
-            return machine.PipelineStopped()
-        self._progress.finished = True
-        logger.info("channel: read to its end", extra=self._fields(LogAction.CHANNEL_FINISHED))
-        return machine.PipelineFinished()
+        return end
 
     async def _until_no_doubt(self) -> None:
         while True:
@@ -198,6 +221,7 @@ class Consumption:
         if page.rows:
             metrics = self._context.worker.metrics
             metrics.confirmed(self._progress.channel_type, page.actions, page.answer.size_bytes)
+        self._reopening = self._reopening.confirmed(page.rows)
         self._progress.page_confirmed(page)
         self._checkpointer.confirmed(page.following, page.number)
 

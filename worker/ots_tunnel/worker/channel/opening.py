@@ -43,17 +43,21 @@ class Opening:
         if self._limit is not None:
             self._limit.reschedule(asyncio.get_running_loop().time())
 
-    async def run(self) -> Opened | None:
+    async def run(self, refused_at: Token | None = None) -> Opened | None:
         """The channel at its checkpoint, or None when the order to stop came first.
+
+        Args:
+            refused_at: last checkpoint of this worker, where the service has dropped the records behind it.
 
         Raises:
             TransportError, ServiceError, CodecError: the service does not say where the channel is.
+            PossibleGap: nothing is left behind `refused_at`, and the settings say Stop.
         """
         try:
             async with asyncio.timeout(None) as limit:
                 self._limit = limit
                 checkpoint = await self._cursor.get()
-                opened = Opened(checkpoint, await self._watch_gaps(checkpoint.token))
+                opened = Opened(checkpoint, await self._watch_gaps(checkpoint.token, refused_at))
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -61,16 +65,19 @@ class Opening:
         finally:
             self._limit = None
         sequence = checkpoint.sequence_number
-        if sequence > 0:
+        if sequence > 0 and refused_at is None:
             self._context.taken_over()
         fields = self._context.log_fields(LogAction.CHANNEL_OPENED, self._channel_id)
         logger.info("channel: at sequence number %d", sequence, extra=fields)
         return opened
 
-    async def _watch_gaps(self, token: Token) -> GapWatch | None:
+    async def _watch_gaps(self, token: Token, refused_at: Token | None) -> GapWatch | None:
         guard = self._context.worker.gaps
-        if guard is None or token == FINISHED:
+        if guard is None or (token == FINISHED and refused_at is None):
             return None
         if self._context.channel_type(self._channel_id, token) is not ChannelType.STREAM:
             return None
-        return await guard.watch(self._channel_id, token)
+        watch = await guard.watch(self._channel_id, token, refused_at)
+        if token == FINISHED:
+            watch.nothing_left(self._context.worker.end_us)
+        return watch

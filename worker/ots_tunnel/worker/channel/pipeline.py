@@ -15,14 +15,15 @@ A pipeline ends in one of these ways, the first that applies:
 
 1. A write, a confirmation or a read failed: its error is raised. Pages that were read before a failed read are
    written first, except when the error means that another client may own the channel. Those of them that the sink
-   still holds are dropped unconfirmed.
+   still holds are dropped unconfirmed. A read that was refused because its records are trimmed is no such error
+   where gaps are looked for: TRIMMED, and the channel may go on behind them.
 2. `stop` was called: the page being written is finished, pages behind it are dropped unconfirmed.
 3. The page with the token `finished` was written: FINISHED.
 4. The page with the end time was written (`end_time.cut_page`): END_TIME.
 
-In the cases 2 to 4 the sink stores the records that it holds (`Channels.end`), and every page that it took is confirmed
-when `run` returns. In case 1, and when `run` is cancelled, the sink drops them, and the write that it began is in
-doubt for D (see `fence`).
+In the cases 2 to 4, and with TRIMMED, the sink stores the records that it holds (`Channels.end`), and every page that
+it took is confirmed when `run` returns. In case 1, and when `run` is cancelled, the sink drops them, and the write that
+it began is in doubt for D (see `fence`).
 
 Example: pages A, B and C are queued, B is empty. The sink returns a confirmation for A, which it combines with C. B is
 stored at once but waits for A. When the sink has written A and C, A, B and C are confirmed in this order.
@@ -36,7 +37,7 @@ import asyncio
 import enum
 from collections.abc import Callable
 
-from ots_tunnel.errors import first_error
+from ots_tunnel.errors import TunnelExpired, first_error
 from ots_tunnel.fence import ChannelFence
 from ots_tunnel.model import FINISHED
 from ots_tunnel.sinks import Batch, Confirmation, confirmed
@@ -53,6 +54,7 @@ class PipelineEnd(enum.Enum):
     FINISHED = "read and confirmed to the channel's end"
     END_TIME = "read and confirmed up to the end time"
     STOPPED = "stopped"
+    TRIMMED = "read and confirmed up to records that the service has dropped"
 
 
 class Pipeline:
@@ -80,6 +82,8 @@ class Pipeline:
         self._unconfirmed = UnconfirmedPages(on_confirmed)
         self._reading: asyncio.Task[None] | None = None
         self._stopping = False
+        #: The refusal of the read with which it has ended as TRIMMED.
+        self.refusal: TunnelExpired | None = None
 
     def __repr__(self) -> str:
         return f"Pipeline({self._ahead}, {self._unconfirmed})"
@@ -123,7 +127,7 @@ class Pipeline:
                 await self._sink.end(start.channel_id, abandoned=True)
 
     async def _write_pages(self) -> PipelineEnd:
-        while not self._stopping and (page := await self._ahead.next()) is not None:
+        while not self._stopping and (page := await self._next()) is not None:
             try:
                 confirmation = await self._write(page)
             finally:
@@ -135,7 +139,16 @@ class Pipeline:
                 return PipelineEnd.FINISHED
             if page.is_last:
                 return PipelineEnd.END_TIME
-        return PipelineEnd.STOPPED
+        return PipelineEnd.STOPPED if self.refusal is None else PipelineEnd.TRIMMED
+
+    async def _next(self) -> ReadPage | None:
+        try:
+            return await self._ahead.next()
+        except TunnelExpired as error:
+            if self._start.gaps is None or not error.is_trimmed:
+                raise
+            self.refusal = error
+            return None
 
     async def _write(self, page: ReadPage) -> Confirmation:
         self._pages += 1

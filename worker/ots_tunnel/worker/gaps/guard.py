@@ -72,12 +72,20 @@ class GapGuard:
     def __repr__(self) -> str:
         return f"GapGuard({self._settings.tunnel_id}, {len(self._parts.known)} channels)"
 
-    async def watch(self, channel_id: ChannelId, token: Token) -> GapWatch:
+    async def watch(self, channel_id: ChannelId, token: Token, refused_at: Token | None = None) -> GapWatch:
         """The watch of a stream channel that is opened at a token.
+
+        Args:
+            refused_at: last checkpoint of this worker, where the service has dropped the records behind it. The time in
+                `token` tells nothing of what was read then.
 
         Raises:
             TransportError, ServerUnavailable: the tunnel cannot be described at present.
         """
+        until = await self._read_until(channel_id, token if refused_at is None else refused_at)
+        return GapWatch(self._parts, channel_id, token, until, was_refused=refused_at is not None)
+
+    async def _read_until(self, channel_id: ChannelId, token: Token) -> float | None:
         known = self._parts.known.get(channel_id)
         until = known.at(token) if known is not None else None
         if until is None:
@@ -88,7 +96,7 @@ class GapGuard:
             until = read_until(channel_id, token, tunnel, parents=parents, mark=self._read_mark(channel_id))
         elif (mark := self._read_mark(channel_id)) is not None:
             until = max(until, mark)  # a sibling has read the channel since, and its token did not move
-        return GapWatch(self._parts, channel_id, token, until)
+        return until
 
     def _found(self, channel_id: ChannelId, gap: Gap) -> None:
         """Report a possible gap.

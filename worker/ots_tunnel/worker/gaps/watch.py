@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ots_tunnel.client.page import Page
 from ots_tunnel.model import ChannelId, Token
 from ots_tunnel.protocol.page import reached_log_end
-from ots_tunnel.protocol.possible_gap import SHORTEST_RETENTION, Gap, possible_gap, read_on
+from ots_tunnel.protocol.possible_gap import SHORTEST_RETENTION, Gap, gap_of_refusal, possible_gap, read_on
 from ots_tunnel.worker.gaps.service_view import LONG_PAUSE, ServiceView
 
 #: A token at which a channel stood for longer than this is remembered, seconds.
@@ -72,12 +72,14 @@ class GapWatch:
     Args:
         token: of the next page.
         read_until: Unix seconds until which everything is read; None is unknown.
+        was_refused: whether the next page is behind records that the service has dropped, as it said itself.
     """
 
     parts: WatchParts = field(repr=False)
     channel_id: ChannelId
     token: Token
     read_until: float | None
+    was_refused: bool = False
 
     async def check(self, page: Page, end_us: int | None) -> None:
         """Report the changes that may be missing before a page.
@@ -91,10 +93,8 @@ class GapWatch:
         """
         answered = page.service_time if page.service_time is not None else self.parts.wall()
         first, last = _commit_times(page)
-        end = None if end_us is None else end_us / 1e6
-        gap = await self._gap(answered, first)
-        if gap is not None and (end is None or gap.start < end):
-            self.parts.found(self.channel_id, Gap(gap.start, gap.end if end is None else min(gap.end, end)))
+        self._report(await self._gap(answered, first), end_us)
+        self.was_refused = False
         until = self.read_until
         known = self.parts.known.setdefault(self.channel_id, KnownTokens(self.token, until, until))
         known.come_to(self.token, until, until)
@@ -103,7 +103,25 @@ class GapWatch:
         known.come_to(page.next_token, self.read_until if last is None else last, self.read_until)
         self.token = page.next_token
 
+    def nothing_left(self, end_us: int | None) -> None:
+        """Report what is missing of a channel whose records were dropped up to its end: it has no page any more.
+
+        Args:
+            end_us: as for `check`.
+
+        Raises:
+            PossibleGap: the settings say Stop.
+        """
+        self._report(gap_of_refusal(self.read_until, answered=self.parts.wall(), first=None), end_us)
+
+    def _report(self, gap: Gap | None, end_us: int | None) -> None:
+        end = None if end_us is None else end_us / 1e6
+        if gap is not None and (end is None or gap.start < end):
+            self.parts.found(self.channel_id, Gap(gap.start, gap.end if end is None else min(gap.end, end)))
+
     async def _gap(self, answered: float, first: float | None) -> Gap | None:
+        if self.was_refused:
+            return gap_of_refusal(self.read_until, answered=answered, first=first)
         if self.read_until is None or answered - self.read_until <= LONG_PAUSE * SHORTEST_RETENTION:
             return None
         stream = await self.parts.service.stream()
