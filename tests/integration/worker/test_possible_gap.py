@@ -136,11 +136,18 @@ async def test_a_worker_that_is_not_too_late_goes_on_in_silence() -> None:
     assert worker.status.possible_gaps == {}
 
 
-async def test_a_tunnel_that_nobody_consumed_counts_from_its_start() -> None:
-    scene = VirtualScene(after_retention=AfterRetention.OLDEST, tunnel_retention_hours=1)
+@pytest.mark.parametrize("after_retention", GOES_ON)
+@pytest.mark.parametrize("splits", [False, True], ids=["", "splits"])
+async def test_a_tunnel_that_nobody_consumed_counts_from_its_start(
+    after_retention: AfterRetention, splits: bool
+) -> None:
+    scene = VirtualScene(after_retention=after_retention, tunnel_retention_hours=1)
     await scene.create_table()
     await scene.create_tunnel(TunnelType.Stream)
     created = scene.emulator.clock.now()
+    await scene.put(["k1", "k2"])
+    if splits:
+        scene.emulator.split("demo", TABLE)
     await asyncio.sleep(1.5 * HOUR)
 
     with pytest.raises(PossibleGap) as caught:

@@ -6,7 +6,7 @@ import pytest
 
 from ots_emulator import Emulator
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.model import ChannelId
+from ots_tunnel.model import ChannelId, Checkpoint
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.gaps.guard import GapGuard
 from ots_tunnel.worker.status.metrics import WorkerMetrics
@@ -33,8 +33,8 @@ async def test_a_channel_that_comes_back_at_the_token_where_it_was_left(mark: fl
     status = WorkerStatus(SETTINGS.tunnel_id, "tag", metrics)
     guard = GapGuard(client, SETTINGS, status, metrics, lambda _: marks[-1])
 
-    watch = await guard.watch(CHANNEL, at("t0"))
+    watch = await guard.watch(CHANNEL, Checkpoint(at("t0"), 1))
     await watch.check(page(0, at("t0"), may_more=False, service_time=READ), None)
     marks.append(mark)
 
-    assert (await guard.watch(CHANNEL, at("t0"))).read_until == read_until
+    assert (await guard.watch(CHANNEL, Checkpoint(at("t0"), 1))).read_until == read_until

@@ -23,7 +23,7 @@ How far a channel has been read. While it is open, its pages tell: a page that r
 until its answer, any other everything until its last record. When it is opened (`read_until`):
 
     1. The consume point of its description, because only a checkpoint moves it. A cursor may be moved by the service.
-    2. The time in the token of its checkpoint, if there is no consume point.
+    2. The time in the token of its checkpoint, if there is no consume point, and a client has stored it.
     3. For a channel that was never consumed, the start of the tunnel: its start offset, or its creation. A tunnel that
        starts at the earliest change promises none of those from before its creation.
     4. A channel that was never consumed and has parents begins where they ended. A description does not tell whose
@@ -121,7 +121,7 @@ def read_until(
     """Until when a channel's changes are consumed at the time it is opened, Unix seconds; None is unknown.
 
     Args:
-        token: of the channel's checkpoint.
+        token: of the channel's checkpoint; an empty one tells nothing.
         tunnel: a description taken after the channel's last checkpoint; None is unknown.
         parents: ids of the channels that it follows; only those that the tunnel lists as ended count.
         mark: the read mark of this tunnel, Unix seconds; None is none.

@@ -149,7 +149,7 @@ class Consumption:
         self._reopening = self._reopening.opened(now)
         fields = {**self._fields(LogAction.CHANNEL_FAILED), "error": str(refusal)}
         logger.warning("channel: its next records are dropped, it is opened once more", extra=fields)
-        return await self._opening.run(self._checkpointer.durable)
+        return await self._opening.run(self._checkpointer.stored)
 
     async def _consume_from(self, opened: Opened) -> PipelineEnd:
         """The steps 3 and 4."""

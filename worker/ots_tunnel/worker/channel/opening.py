@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass
 
 from ots_tunnel.log_actions import LogAction
-from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Checkpoint, Token
+from ots_tunnel.model import FINISHED, ChannelId, ChannelType, Checkpoint
 from ots_tunnel.worker.context import ConsumerContext, Cursor
 from ots_tunnel.worker.gaps.watch import GapWatch
 
@@ -43,7 +43,7 @@ class Opening:
         if self._limit is not None:
             self._limit.reschedule(asyncio.get_running_loop().time())
 
-    async def run(self, refused_at: Token | None = None) -> Opened | None:
+    async def run(self, refused_at: Checkpoint | None = None) -> Opened | None:
         """The channel at its checkpoint, or None when the order to stop came first.
 
         Args:
@@ -51,13 +51,13 @@ class Opening:
 
         Raises:
             TransportError, ServiceError, CodecError: the service does not say where the channel is.
-            PossibleGap: nothing is left behind `refused_at`, and the settings say Stop.
+            PossibleGap: nothing is left of records that were not read, and the settings say Stop.
         """
         try:
             async with asyncio.timeout(None) as limit:
                 self._limit = limit
                 checkpoint = await self._cursor.get()
-                opened = Opened(checkpoint, await self._watch_gaps(checkpoint.token, refused_at))
+                opened = Opened(checkpoint, await self._watch_gaps(checkpoint, refused_at))
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -71,13 +71,14 @@ class Opening:
         logger.info("channel: at sequence number %d", sequence, extra=fields)
         return opened
 
-    async def _watch_gaps(self, token: Token, refused_at: Token | None) -> GapWatch | None:
+    async def _watch_gaps(self, checkpoint: Checkpoint, refused_at: Checkpoint | None) -> GapWatch | None:
         guard = self._context.worker.gaps
-        if guard is None or (token == FINISHED and refused_at is None):
+        if guard is None or self._context.channel_type(self._channel_id, checkpoint.token) is not ChannelType.STREAM:
             return None
-        if self._context.channel_type(self._channel_id, token) is not ChannelType.STREAM:
-            return None
-        watch = await guard.watch(self._channel_id, token, refused_at)
-        if token == FINISHED:
-            watch.nothing_left(self._context.worker.end_us)
+        is_over = checkpoint.token == FINISHED
+        if is_over and checkpoint.sequence_number > 0 and refused_at is None:
+            return None  # a client has read it to its end
+        watch = await guard.watch(self._channel_id, checkpoint, refused_at)
+        if is_over:
+            await watch.nothing_left(self._context.worker.end_us)
         return watch

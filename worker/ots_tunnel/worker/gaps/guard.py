@@ -28,12 +28,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from typing import Final
 
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import PossibleGap
 from ots_tunnel.fence import boottime
 from ots_tunnel.log_actions import LogAction
-from ots_tunnel.model import ChannelId, Token
+from ots_tunnel.model import ChannelId, Checkpoint, Token
 from ots_tunnel.protocol.possible_gap import Gap, needs_parents, read_until
 from ots_tunnel.worker.gaps.service_view import ServiceView
 from ots_tunnel.worker.gaps.watch import GapWatch, WatchParts
@@ -42,6 +43,9 @@ from ots_tunnel.worker.status.metrics import WorkerMetrics
 from ots_tunnel.worker.status.worker_status import WorkerStatus
 
 logger = logging.getLogger(__name__)
+
+#: Tells nothing of what was read.
+NO_TOKEN: Final = Token("")
 
 
 class GapGuard:
@@ -72,23 +76,27 @@ class GapGuard:
     def __repr__(self) -> str:
         return f"GapGuard({self._settings.tunnel_id}, {len(self._parts.known)} channels)"
 
-    async def watch(self, channel_id: ChannelId, token: Token, refused_at: Token | None = None) -> GapWatch:
-        """The watch of a stream channel that is opened at a token.
+    async def watch(
+        self, channel_id: ChannelId, checkpoint: Checkpoint, refused_at: Checkpoint | None = None
+    ) -> GapWatch:
+        """The watch of a stream channel that is opened at a checkpoint.
 
         Args:
-            refused_at: last checkpoint of this worker, where the service has dropped the records behind it. The time in
-                `token` tells nothing of what was read then.
+            refused_at: last checkpoint of this worker, where the service has dropped the records behind it. The other
+                one is the service's then, and its time tells nothing of what was read.
 
         Raises:
             TransportError, ServerUnavailable: the tunnel cannot be described at present.
         """
-        until = await self._read_until(channel_id, token if refused_at is None else refused_at)
-        return GapWatch(self._parts, channel_id, token, until, was_refused=refused_at is not None)
+        until = await self._read_until(channel_id, refused_at or checkpoint)
+        return GapWatch(self._parts, channel_id, checkpoint.token, until, was_refused=refused_at is not None)
 
-    async def _read_until(self, channel_id: ChannelId, token: Token) -> float | None:
+    async def _read_until(self, channel_id: ChannelId, checkpoint: Checkpoint) -> float | None:
         known = self._parts.known.get(channel_id)
-        until = known.at(token) if known is not None else None
+        until = known.at(checkpoint.token) if known is not None else None
         if until is None:
+            # the cursor that no client has stored is the service's, also where it has moved it behind what is gone
+            token = checkpoint.token if checkpoint.sequence_number > 0 else NO_TOKEN
             tunnel = await self._parts.service.tunnel(channel_id)
             parents: tuple[str, ...] = ()
             if tunnel is not None and needs_parents(channel_id, token, tunnel):

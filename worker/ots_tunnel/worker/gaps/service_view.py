@@ -59,6 +59,11 @@ class ServiceView:
     def __repr__(self) -> str:
         return f"ServiceView({self._settings.tunnel_id})"
 
+    @property
+    def described_at(self) -> float | None:
+        """The service's time of the last description of the tunnel, Unix seconds; None is unknown."""
+        return None if self._described is None else self._described[1].service_time
+
     async def tunnel(self, channel_id: ChannelId) -> TunnelDescription | None:
         """The tunnel with the channel; None where it cannot be described.
 

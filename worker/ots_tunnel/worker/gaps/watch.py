@@ -103,16 +103,17 @@ class GapWatch:
         known.come_to(page.next_token, self.read_until if last is None else last, self.read_until)
         self.token = page.next_token
 
-    def nothing_left(self, end_us: int | None) -> None:
-        """Report what is missing of a channel whose records were dropped up to its end: it has no page any more.
+    async def nothing_left(self, end_us: int | None) -> None:
+        """Report what may be missing of a channel that the service has ended, so that it has no page any more.
 
         Args:
             end_us: as for `check`.
 
         Raises:
-            PossibleGap: the settings say Stop.
+            PossibleGap, TransportError, ServerUnavailable: as `check`.
         """
-        self._report(gap_of_refusal(self.read_until, answered=self.parts.wall(), first=None), end_us)
+        now = max(self.parts.wall(), self.parts.service.described_at or 0.0)  # the description may be an old one
+        self._report(await self._gap(now, None), end_us)
 
     def _report(self, gap: Gap | None, end_us: int | None) -> None:
         end = None if end_us is None else end_us / 1e6

@@ -95,6 +95,11 @@ class Checkpointer:
         """The token the service has acknowledged."""
         return self._durable
 
+    @property
+    def stored(self) -> Checkpoint:
+        """The same token with its sequence number."""
+        return Checkpoint(self._durable, self._sequence)
+
     def confirmed(self, token: Token, page: int = 0) -> None:
         """Everything before `token` is confirmed by the sink.
 
