@@ -1,9 +1,11 @@
 #!/bin/bash
-# images.sh [app] [slim] [spark]: build our images from worker/image/Containerfile, without a registry and without
-# network in the build; app and spark when no target is given. Prints one line per image and one per archive, for eval:
+# images.sh [app] [slim] [spark] [spark-iceberg]: build our images from worker/image/Containerfile, without a registry
+# and without network in the build; app and spark when no target is given. Prints one line per image and one per
+# archive, for eval:
 #   APP_IMAGE=kubeone.local/ots-tunnel:HASH          APP_ARCHIVE=...tar     (for `cluster.sh load NAME $APP_ARCHIVE`)
 #   SLIM_IMAGE=kubeone.local/ots-tunnel-slim:HASH    SLIM_ARCHIVE=...tar    (app without the sink of files)
 #   SPARK_IMAGE=kubeone.local/ots-tunnel-spark:HASH  SPARK_ARCHIVE=...tar
+#   ICEBERG_IMAGE=kubeone.local/ots-tunnel-spark-iceberg:HASH  ICEBERG_ARCHIVE=...tar
 # HASH covers all inputs, so that an existing image is not built again (0.1 s) and a pod that names it cannot get an
 # older one.
 #
@@ -99,11 +101,21 @@ wheels() { # EXTRA...: downloads the packages of uv.lock, for the image's Python
   rm "$list"
 }
 
-lake() { # the jars of Delta and for buckets into the context, where the Containerfile finds them
+jars() { # FOLDER WHAT: jars into the context, where the Containerfile finds them
   local jars
   # in a shell of its own: the lock of the download has the number of this script's
-  jars=$(maven_jars lake "the jars of Delta and for buckets" "$ROOT/worker/image/lake" && printf '%s' "$JARS") || fail "no jars of Delta, see above"
-  cp "$jars"/*.jar "$CONTEXT/worker/image/lake/"
+  jars=$(maven_jars "$1" "$2" "$ROOT/worker/image/$1" && printf '%s' "$JARS") || fail "no jars of $1, see above"
+  cp "$jars"/*.jar "$CONTEXT/worker/image/$1/"
+}
+
+pyspark_of_iceberg() { # downloads the PySpark of the image for Iceberg, beside that of uv.lock
+  local list=$CONTEXT/worker/image/iceberg/requirements.txt mark
+  mark=$WHEELS/complete-$(sha256sum <"$list" | cut -c1-16)
+  [[ ! -f $mark ]] || return 0
+  say "downloading the PySpark of the image for Iceberg, 440 MB (log $LOGS/wheels.log)"
+  logged wheels "$TOOLS/bin/pip" download --disable-pip-version-check --no-deps --require-hashes --python-version 3.11 \
+    --dest "$WHEELS" -r "$list"
+  touch "$mark"
 }
 
 build() { # TARGET NAME HASH BUILD-ARGS...
@@ -132,7 +144,8 @@ tidy() { # removes the small layers that every change of our code leaves behind
 
 want() { [[ " $TARGETS " == *" $1 "* ]]; }
 TARGETS=${*:-app spark}
-[[ $TARGETS =~ ^(app|slim|spark)(\ (app|slim|spark))*$ ]] || { say "usage: images.sh [app] [slim] [spark]"; exit 2; }
+target='(app|slim|spark|spark-iceberg)'
+[[ $TARGETS =~ ^$target(\ $target)*$ ]] || { say "usage: images.sh [app] [slim] [spark] [spark-iceberg]"; exit 2; }
 
 stage
 trap 'rm -rf "$CONTEXT"' EXIT
@@ -142,14 +155,15 @@ flock -w 900 9 || fail "another images.sh works for 15 minutes already"
 DRIVER=overlay
 [[ $(stat -f -c %T "$IMAGES") != overlayfs ]] || DRIVER=vfs # an overlay does not nest
 app=$(fingerprint "$SUITE" "$APP_PACKAGES" "${APP_OPTIONS[@]}" "$BUILD_PACKAGES") spark=
-if want spark; then
+if want spark || want spark-iceberg; then
   [[ -x $BIN/spark-operator ]] || fail "$BIN/spark-operator is not built; run $HERE/build.sh"
   operator=$(basename "$(readlink "$BIN/spark-operator")") # its name contains the hash of its recipe
   spark=$(fingerprint "$SUITE" "$SPARK_PACKAGES" "$BUILD_PACKAGES" "$operator")
 fi
 
 missing() { want "$1" && [[ ! -f $IMAGES/ots-tunnel$2.tar ]]; } # TARGET SUFFIX
-if missing app "-$app" || missing slim "-slim-$app" || missing spark "-spark-$spark"; then
+if missing app "-$app" || missing slim "-slim-$app" || missing spark "-spark-$spark" ||
+  missing spark-iceberg "-spark-iceberg-$spark"; then
   if [[ $EUID -ne 0 ]]; then say "images.sh: building images needs root"; exit 2; fi
   "$HERE/packages.sh" images
   python_tools "uv==$UV" pip
@@ -172,16 +186,30 @@ if want slim; then
   echo "SLIM_IMAGE=kubeone.local/ots-tunnel-slim:$app"
   echo "SLIM_ARCHIVE=$IMAGES/ots-tunnel-slim-$app.tar"
 fi
+build_spark() { # TARGET
+  local build_base
+  base "$BUILD_PACKAGES"
+  build_base=$BASE
+  base "$SPARK_PACKAGES" "$CACHE/programs/$operator"
+  build "$1" "ots-tunnel-$1" "$spark" --build-arg "BASE=$BASE" --build-arg "BUILD_BASE=$build_base"
+  tidy
+}
 if want spark; then
   if missing spark "-spark-$spark"; then
     wheels spark
-    lake
-    base "$BUILD_PACKAGES"
-    build_base=$BASE
-    base "$SPARK_PACKAGES" "$CACHE/programs/$operator"
-    build spark ots-tunnel-spark "$spark" --build-arg "BASE=$BASE" --build-arg "BUILD_BASE=$build_base"
-    tidy
+    jars lake "the jars of Delta and for buckets"
+    build_spark spark
   fi
   echo "SPARK_IMAGE=kubeone.local/ots-tunnel-spark:$spark"
   echo "SPARK_ARCHIVE=$IMAGES/ots-tunnel-spark-$spark.tar"
+fi
+if want spark-iceberg; then
+  if missing spark-iceberg "-spark-iceberg-$spark"; then
+    wheels spark
+    pyspark_of_iceberg
+    jars iceberg "the jar of Iceberg"
+    build_spark spark-iceberg
+  fi
+  echo "ICEBERG_IMAGE=kubeone.local/ots-tunnel-spark-iceberg:$spark"
+  echo "ICEBERG_ARCHIVE=$IMAGES/ots-tunnel-spark-iceberg-$spark.tar"
 fi
