@@ -79,6 +79,12 @@ def main() -> None:
 @click.option("--worker-image", envvar=names.ENV_WORKER_IMAGE, default="", help="Default image of worker pods.")
 @click.option("--spark-image", envvar=names.ENV_SPARK_IMAGE, default="", help="Default image of Spark pods.")
 @click.option(
+    "--spark-iceberg-image",
+    envvar=names.ENV_SPARK_ICEBERG_IMAGE,
+    default="",
+    help="Default image of Spark pods of objects with sink.files.format Iceberg.",
+)
+@click.option(
     "--image-pull-policy",
     envvar="OTS_OPERATOR_IMAGE_PULL_POLICY",
     type=click.Choice(["Always", "IfNotPresent", "Never"]),
@@ -200,6 +206,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     namespaces: tuple[str, ...],
     worker_image: str,
     spark_image: str,
+    spark_iceberg_image: str,
     image_pull_policy: str,
     worker_pull_secrets: tuple[str, ...],
     worker_budgets: bool,
@@ -231,6 +238,7 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     settings = Settings(
         worker_image=worker_image,
         spark_image=spark_image,
+        spark_iceberg_image=spark_iceberg_image,
         image_pull_policy=image_pull_policy,
         worker_pull_secrets=worker_pull_secrets,
         worker_budgets=worker_budgets,

@@ -82,6 +82,8 @@ WORKER_PORT = 8080
 ENV_WORKER_IMAGE = "OTS_OPERATOR_WORKER_IMAGE"
 #: Environment variable with the image of Spark pods where spec.spark.image is empty.
 ENV_SPARK_IMAGE = "OTS_OPERATOR_SPARK_IMAGE"
+#: Environment variable with the image of such pods where sink.files.format is Iceberg.
+ENV_SPARK_ICEBERG_IMAGE = "OTS_OPERATOR_SPARK_ICEBERG_IMAGE"
 
 
 def deployment_name(name: str) -> str:

@@ -25,6 +25,8 @@ class Settings:
     """Image of worker pods where spec.workers.image is empty."""
     spark_image: str = ""
     """Image of Spark pods where spec.spark.image is empty."""
+    spark_iceberg_image: str = ""
+    """The same for objects with sink.files.format Iceberg, which needs another version of Spark."""
     image_pull_policy: str = "IfNotPresent"
     """Pull policy of every pod the operator renders."""
     worker_pull_secrets: tuple[str, ...] = ()

@@ -109,7 +109,8 @@ class Spark(ApiModel):
     operator: Literal["kubeflow"] = "kubeflow"
     """Spark operator that runs the application."""
     image: Image = ""
-    """Image of driver and executors; empty means the Spark image the operator is configured with."""
+    """Image of driver and executors; empty means the Spark image the operator is configured with, which is another one
+    for files.format Iceberg."""
     driver: DriverResources = DriverResources()
     """Size of the driver."""
     executor: ExecutorResources = ExecutorResources()

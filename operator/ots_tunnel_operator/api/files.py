@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -14,6 +14,10 @@ FileUrl = Annotated[
     str, Field(max_length=1024, pattern=r"^(file:///[!-~]*|s3://[A-Za-z0-9][-A-Za-z0-9._]{1,62}(/[!-~]*)?)$")
 ]
 _IS_BUCKET = "self.url.startsWith('s3:')"
+#: Formats whose files are a table with transactions, which Spark alone writes.
+TABLES: Final = ("Delta", "Iceberg")
+#: CEL, behind a path with its dot: whether the files are one.
+IS_TABLE: Final = f"format in {list(TABLES)}"
 _STORE_RULES = (
     rule(
         f"{_IS_BUCKET} == has(self.credentials)",
@@ -104,15 +108,15 @@ class FilesSink(FileStore):
         json_schema_extra=rules(
             *_STORE_RULES,
             rule(
-                "self.mode == 'ChangeLog' || self.format == 'Delta'",
-                "files.mode Mirror, the present rows of a table, is only for files.format Delta: take it, or "
-                "sink.tablestore",
+                f"self.mode == 'ChangeLog' || self.{IS_TABLE}",
+                "files.mode Mirror, the present rows of a table, is only for files.format Delta and Iceberg: take one "
+                "of them, or sink.tablestore",
                 field=".mode",
                 found="'found format ' + self.format",
             ),
             rule(
                 "!has(self.columns) || self.format != 'JsonLines'",
-                "files.columns is only for files.format Parquet and Delta",
+                "files.columns is only for files.format Parquet, Delta and Iceberg",
                 field=".columns",
                 found="'found format ' + self.format",
             ),
@@ -122,8 +126,8 @@ class FilesSink(FileStore):
                 field=".unknownColumns",
             ),
             rule(
-                "!has(self.unknownColumns) || self.unknownColumns != 'Add' || self.format == 'Delta'",
-                "files.unknownColumns Add is only for files.format Delta, whose table can get columns",
+                f"!has(self.unknownColumns) || self.unknownColumns != 'Add' || self.{IS_TABLE}",
+                "files.unknownColumns Add is only for files.format Delta and Iceberg, whose tables can get columns",
                 field=".unknownColumns",
                 found="'found format ' + self.format",
             ),
@@ -141,25 +145,26 @@ class FilesSink(FileStore):
     engine.stream Spark, on one that spark.driver.podTemplate and spark.executor.podTemplate mount, and a bucket only
     with format Delta. Immutable: another place would get only what comes later."""
     format: Annotated[
-        Literal["JsonLines", "Parquet", "Delta"], Field(json_schema_extra=immutable("sink.files.format"))
+        Literal["JsonLines", "Parquet", "Delta", "Iceberg"], Field(json_schema_extra=immutable("sink.files.format"))
     ] = "JsonLines"
     """JsonLines: one JSON object per record. Parquet: the same records with one schema for every table. Delta: a table
-    of Delta Lake, only with engine.stream Spark. Immutable."""
+    of Delta Lake. Iceberg: a table of Apache Iceberg, in a folder alone. Both only with engine.stream Spark.
+    Immutable."""
     columns: (
         Annotated[tuple[FileColumn, ...], Field(min_length=1, max_length=128, json_schema_extra=list_map("name"))]
         | None
     ) = None
-    """Attribute columns that have a column of their own, for the formats Parquet and Delta; absent means that all cells
-    of a record are in one column, and that a mirror has those that unknownColumns adds. A record with a value of
-    another type is refused, see delivery.onPermanentError; a mirror has it in the column `_others`. Columns may be
+    """Attribute columns that have a column of their own, for the formats Parquet, Delta and Iceberg; absent means that
+    all cells of a record are in one column, and that a mirror has those that unknownColumns adds. A record with a value
+    of another type is refused, see delivery.onPermanentError; a mirror has it in the column `_others`. Columns may be
     added later, but for engine.stream Spark."""
     unknown_columns: Literal["Add", "Map", "Error"] | None = None
     """Treatment of attribute columns that columns does not name. Map: they are in the column `others`, `_others` of a
-    mirror. Error: a record with one of them is refused. Add, for Delta: the table gets a column. Absent means Add for
-    Delta, and Map otherwise."""
+    mirror. Error: a record with one of them is refused. Add, for Delta and Iceberg: the table gets a column. Absent
+    means Add for both, and Map otherwise."""
     mode: Annotated[Literal["ChangeLog", "Mirror"], Field(json_schema_extra=immutable("sink.files.mode"))] = "ChangeLog"
-    """What the files hold. ChangeLog: every record, in order per key, deletions included. Mirror, only for Delta: the
-    present rows of the table, beginning with those that exist. Immutable."""
+    """What the files hold. ChangeLog: every record, in order per key, deletions included. Mirror, only for Delta and
+    Iceberg: the present rows of the table, beginning with those that exist. Immutable."""
     compression: Literal["none", "gzip", "zstd"] = "none"
     """Compression of whole files (JsonLines) or of their pages (Parquet)."""
     max_file_bytes: Annotated[int, Field(ge=65_536, le=5_368_709_120, json_schema_extra={"format": "int64"})] = (
@@ -170,6 +175,6 @@ class FilesSink(FileStore):
     """Seconds after its first record at which a file is published; its records are not checkpointed before."""
 
     @property
-    def is_delta(self) -> bool:
-        """Whether the files are a table of Delta Lake, which Spark alone writes."""
-        return self.format == "Delta"
+    def is_table(self) -> bool:
+        """Whether the files are a table with transactions, which Spark alone writes."""
+        return self.format in TABLES

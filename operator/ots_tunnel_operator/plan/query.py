@@ -18,6 +18,7 @@ from ots_tunnel_operator.kube.kinds import CONFIG_MAP, SPARK_APPLICATION, Manife
 from ots_tunnel_operator.manifests.files_place import files_place
 from ots_tunnel_operator.manifests.spark.query_application import query_application
 from ots_tunnel_operator.manifests.spark.query_document import query_config, query_config_map, query_record_map
+from ots_tunnel_operator.manifests.spark.query_session import is_of_iceberg
 from ots_tunnel_operator.manifests.spark.rights import executors_account, role, role_binding, service_account
 from ots_tunnel_operator.names import ROLE_STREAM
 from ots_tunnel_operator.plan.actions import (
@@ -95,18 +96,23 @@ def query_objects(obj: TablestoreTunnel, tunnel_id: str, settings: Settings) -> 
         role_binding(obj, ROLE_STREAM),
         query_config_map(obj, config),
         query_record_map(obj, tunnel_id=tunnel_id),
-        query_application(obj, config, image=settings.spark_image, pull_policy=settings.image_pull_policy),
+        query_application(obj, config, image=_image(obj, settings), pull_policy=settings.image_pull_policy),
     )
 
 
 def _rendered(world: World, settings: Settings) -> tuple[Manifest, ...]:
     """The objects, rendered once for a generation and a tunnel."""
     tunnel_id, rendered = str(world.resource.recorded_tunnel.get("id") or ""), world.resource.rendered
-    key = "query", tunnel_id, settings.spark_image, settings.image_pull_policy
+    key = "query", tunnel_id, _image(world.resource.object, settings), settings.image_pull_policy
     if key not in rendered:
         rendered[key] = query_objects(world.resource.object, tunnel_id, settings)
     found: tuple[Manifest, ...] = rendered[key]
     return found
+
+
+def _image(obj: TablestoreTunnel, settings: Settings) -> str:
+    """The image of driver and executors where the object names none."""
+    return settings.spark_iceberg_image if is_of_iceberg(obj) else settings.spark_image
 
 
 def _is_as_applied(world: World, application: Manifest) -> bool:

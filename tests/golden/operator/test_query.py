@@ -24,7 +24,9 @@ from tests.support.operator.query_worlds import BY_QUERY, DRIVER_PART, EXECUTOR_
 __all__ = ["crd_schema"]
 
 FOLDER = Path(__file__).parent
-SETTINGS = Settings(spark_image="kubeone.local/ots-tunnel-spark:1")
+SETTINGS = Settings(
+    spark_image="kubeone.local/ots-tunnel-spark:1", spark_iceberg_image="kubeone.local/ots-tunnel-spark-iceberg:1"
+)
 CASES: dict[str, dict[str, Any]] = {
     "defaults": BY_QUERY,
     "everything": {
@@ -57,6 +59,19 @@ CASES: dict[str, dict[str, Any]] = {
                 "mode": "Mirror",
                 "columns": [{"name": "price", "type": "double"}],
                 "unknownColumns": "Map",
+            }
+        },
+    },
+    "iceberg": {
+        **BY_QUERY,
+        "sink": {
+            "files": {
+                "url": "file:///lake/flights",
+                "format": "Iceberg",
+                "mode": "Mirror",
+                "columns": [{"name": "price", "type": "double"}],
+                "unknownColumns": "Error",
+                "compression": "zstd",
             }
         },
     },
@@ -136,7 +151,8 @@ def test_checkpoints_are_the_drivers_alone_and_keys_where_the_service_is_called(
     }
 
     # executors read the rows with which a mirror begins, and write into a bucket by its profile
-    keys = {"mirror": {"source-secret"}, "bucket": {"config", "sink-secret"}}.get(case, set())
+    mirror = {"source-secret"}
+    keys = {"mirror": mirror, "iceberg": mirror, "bucket": {"config", "sink-secret"}}.get(case, set())
     of_driver = {"config", "source-secret", "checkpoint"}
     if case == "bucket":
         assert volumes == {"driver": of_driver | {"sink-secret"}, "executor": keys}

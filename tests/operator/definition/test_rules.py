@@ -125,27 +125,41 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         {"sink": {"files": BUCKET | {"mode": "ChangeLog"}}},
         {"sink": {"files": BUCKET | {"mode": "Mirror"}}},
         "spec.sink.files.mode",
-        "files.mode Mirror, the present rows of a table, is only for files.format Delta: take it, or sink.tablestore: "
-        "found format JsonLines",
+        "files.mode Mirror, the present rows of a table, is only for files.format Delta and Iceberg: take one of them, "
+        "or sink.tablestore: found format JsonLines",
     ),
     "a table of Delta by workers": (
         BY_QUERY | {"sink": {"files": LAKE | {"format": "Delta", "mode": "Mirror"}}},
         {"sink": {"files": BUCKET | {"format": "Delta"}}},
         "spec.sink.files.format",
-        "files.format Delta is only for engine.stream Spark: take Parquet, or let Spark follow the tunnel: found "
-        "engine.stream Workers",
+        "files.format Delta and Iceberg are only for engine.stream Spark: take Parquet, or let Spark follow the "
+        "tunnel: found format Delta with engine.stream Workers",
+    ),
+    "a table of Iceberg by workers": (
+        BY_QUERY | {"sink": {"files": LAKE | {"format": "Iceberg", "mode": "Mirror"}}},
+        {"sink": {"files": LAKE | {"format": "Iceberg"}}},
+        "spec.sink.files.format",
+        "files.format Delta and Iceberg are only for engine.stream Spark: take Parquet, or let Spark follow the "
+        "tunnel: found format Iceberg with engine.stream Workers",
     ),
     "columns that are added to files": (
         BY_QUERY | {"sink": {"files": LAKE | {"format": "Delta", "mode": "Mirror", "unknownColumns": "Add"}}},
         {"sink": {"files": TYPED | {"unknownColumns": "Add"}}},
         "spec.sink.files.unknownColumns",
-        "files.unknownColumns Add is only for files.format Delta, whose table can get columns: found format Parquet",
+        "files.unknownColumns Add is only for files.format Delta and Iceberg, whose tables can get columns: found "
+        "format Parquet",
+    ),
+    "columns that are added to a table of Iceberg": (
+        BY_QUERY | {"sink": {"files": LAKE | {"format": "Iceberg", "mode": "Mirror", "unknownColumns": "Add"}}},
+        BY_QUERY | {"sink": {"files": LAKE | {"format": "Iceberg", "unknownColumns": "Add"}}},
+        "spec.sink.files.unknownColumns",
+        "files.unknownColumns is only for files with files.columns, and for files.mode Mirror: leave it out",
     ),
     "columns of lines": (
         {"sink": {"files": TYPED | {"unknownColumns": "Error"}}},
         {"sink": {"files": TYPED | {"format": "JsonLines"}}},
         "spec.sink.files.columns",
-        "files.columns is only for files.format Parquet and Delta: found format JsonLines",
+        "files.columns is only for files.format Parquet, Delta and Iceberg: found format JsonLines",
     ),
     "unknown columns without any that are known": (
         {"sink": {"files": TYPED | {"unknownColumns": "Map"}}},
@@ -473,7 +487,16 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         BY_QUERY | {"sink": {"files": PARQUET}},
         "spec.sink.files.url",
         "files.url must be file:///path with engine.stream Spark and another files.format than Delta, a folder on a "
-        "volume that spark.driver.podTemplate and spark.executor.podTemplate mount: found s3://shop/orders",
+        "volume that spark.driver.podTemplate and spark.executor.podTemplate mount; for a bucket take files.format "
+        "Delta: found s3://shop/orders",
+    ),
+    "a table of Iceberg in a bucket": (
+        BY_QUERY | {"sink": {"files": LAKE | {"format": "Iceberg"}}},
+        BY_QUERY | {"sink": {"files": BUCKET | {"format": "Iceberg", "mode": "Mirror"}}},
+        "spec.sink.files.url",
+        "files.url must be file:///path with engine.stream Spark and another files.format than Delta, a folder on a "
+        "volume that spark.driver.podTemplate and spark.executor.podTemplate mount; for a bucket take files.format "
+        "Delta: found s3://shop/orders",
     ),
     "a query that trusts another authority": (
         BY_QUERY | {"sink": {"files": BUCKET | {"format": "Delta"}}},
@@ -485,22 +508,29 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         BY_QUERY | {"sink": {"files": LAKE | {"columns": [PRICE], "unknownColumns": "Map"}}},
         BY_QUERY | {"sink": {"files": LAKE | {"maxFileSeconds": 61}}},
         "spec.sink.files",
-        "files.unknownColumns Error without files.format Delta, files.maxFileBytes and files.maxFileSeconds are not "
-        "for engine.stream Spark",
+        "files.unknownColumns Error without files.format Delta or Iceberg, files.maxFileBytes and "
+        "files.maxFileSeconds are not for engine.stream Spark",
     ),
     "a query that refuses columns": (
         BY_QUERY | {"sink": {"files": LAKE | {"format": "Delta", "columns": [PRICE], "unknownColumns": "Error"}}},
         BY_QUERY | {"sink": {"files": LAKE | {"columns": [PRICE], "unknownColumns": "Error"}}},
         "spec.sink.files",
-        "files.unknownColumns Error without files.format Delta, files.maxFileBytes and files.maxFileSeconds are not "
-        "for engine.stream Spark",
+        "files.unknownColumns Error without files.format Delta or Iceberg, files.maxFileBytes and "
+        "files.maxFileSeconds are not for engine.stream Spark",
+    ),
+    "a query that refuses columns of a table of Iceberg": (
+        BY_QUERY | {"sink": {"files": LAKE | {"format": "Iceberg", "columns": [PRICE], "unknownColumns": "Error"}}},
+        BY_QUERY | {"sink": {"files": LAKE | {"format": "Iceberg", "maxFileSeconds": 61}}},
+        "spec.sink.files",
+        "files.unknownColumns Error without files.format Delta or Iceberg, files.maxFileBytes and "
+        "files.maxFileSeconds are not for engine.stream Spark",
     ),
     "a query with JSON lines in zstd": (
-        BY_QUERY | {"sink": {"files": LAKE | {"compression": "zstd"}}},
+        BY_QUERY | {"sink": {"files": LAKE | {"format": "Iceberg", "compression": "zstd"}}},
         BY_QUERY | {"sink": {"files": LAKE | {"format": "JsonLines", "compression": "zstd"}}},
         "spec.sink.files.compression",
-        "files.compression zstd is only for files.format Parquet and Delta with engine.stream Spark: found format "
-        "JsonLines",
+        "files.compression zstd is only for files.format Parquet, Delta and Iceberg with engine.stream Spark: found "
+        "format JsonLines",
     ),
     "a query with an end": (
         BY_QUERY | {"source__tunnel__stream": {"startFrom": "Earliest"}},

@@ -7,7 +7,7 @@ from typing import Final
 from pydantic.alias_generators import to_camel
 
 from ots_tunnel_operator.api.delivery import Delivery, Retry
-from ots_tunnel_operator.api.files import FilesSink
+from ots_tunnel_operator.api.files import IS_TABLE, TABLES, FilesSink
 from ots_tunnel_operator.api.schema import ApiModel, rule
 from ots_tunnel_operator.api.sink import sink_kind
 from ots_tunnel_operator.api.spec_rules.engines import BY_QUERY
@@ -47,7 +47,8 @@ QUERY_RULES: Final = (
         f"!({BY_QUERY}) || !has(self.sink.files) || self.sink.files.url.startsWith('file:') || "
         "self.sink.files.format == 'Delta'",
         "files.url must be file:///path with engine.stream Spark and another files.format than Delta, a folder on a "
-        "volume that spark.driver.podTemplate and spark.executor.podTemplate mount",
+        "volume that spark.driver.podTemplate and spark.executor.podTemplate mount; for a bucket take files.format "
+        "Delta",
         field=".sink.files.url",
         found="'found ' + self.sink.files.url",
     ),
@@ -57,24 +58,25 @@ QUERY_RULES: Final = (
         field=".sink.files.caRef",
     ),
     rule(
-        f"{BY_QUERY} || !has(self.sink.files) || self.sink.files.format != 'Delta'",
-        "files.format Delta is only for engine.stream Spark: take Parquet, or let Spark follow the tunnel",
+        f"{BY_QUERY} || !has(self.sink.files) || !(self.sink.files.{IS_TABLE})",
+        f"files.format {' and '.join(TABLES)} are only for engine.stream Spark: take Parquet, or let Spark follow the "
+        "tunnel",
         field=".sink.files.format",
-        found="'found engine.stream ' + self.engine.stream",
+        found="'found format ' + self.sink.files.format + ' with engine.stream ' + self.engine.stream",
     ),
     rule(
         f"!({BY_QUERY}) || !has(self.sink.files) || "
         "(!has(self.sink.files.unknownColumns) || self.sink.files.unknownColumns == 'Map' || "
-        "self.sink.files.format == 'Delta') && "
+        f"self.sink.files.{IS_TABLE}) && "
         + _left_out("self.sink.files", FilesSink, "max_file_bytes", "max_file_seconds"),
-        "files.unknownColumns Error without files.format Delta, files.maxFileBytes and files.maxFileSeconds "
+        "files.unknownColumns Error without files.format Delta or Iceberg, files.maxFileBytes and files.maxFileSeconds "
         "are not for engine.stream Spark, whose files follow from spark.triggerIntervalSeconds: leave them out",
         field=".sink.files",
     ),
     rule(
         f"!({BY_QUERY}) || !has(self.sink.files) || self.sink.files.format != 'JsonLines' || "
         "self.sink.files.compression != 'zstd'",
-        "files.compression zstd is only for files.format Parquet and Delta with engine.stream Spark",
+        "files.compression zstd is only for files.format Parquet, Delta and Iceberg with engine.stream Spark",
         field=".sink.files.compression",
         found="'found format ' + self.sink.files.format",
     ),

@@ -91,8 +91,8 @@ def _checkpoint_problems(obj: TablestoreTunnel) -> Iterator[Problem]:
 def _shared_claim(obj: TablestoreTunnel, driver: Mount, files: FilesSink) -> str:
     """What is wrong with files around the folders of checkpoints; empty where nothing is.
 
-    Readers of the folder would take checkpoints for files, and the cleaning of a Delta table removes what it does not
-    know.
+    Readers of the folder would take checkpoints for files, and the cleaning of a table of Delta or Iceberg removes what
+    it does not know.
     """
     checkpoint, place = obj.spec.spark_settings.checkpoint, driver.place_of(folder_of(files))
     if checkpoint is None or place != f"persistentVolumeClaim/{checkpoint.claim_name}:/":

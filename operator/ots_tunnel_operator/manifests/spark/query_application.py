@@ -1,4 +1,4 @@
-"""The SparkApplication that follows a tunnel into files, or into a table of Delta. Pure."""
+"""The SparkApplication that follows a tunnel into files, or into a table of Delta or Iceberg. Pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.overlay import overlay
 from ots_tunnel_operator.manifests.spark.query_document import CHECKPOINT_DIRECTORY, QUERY_FILE, query_hash
+from ots_tunnel_operator.manifests.spark.query_session import session_conf, session_version
 from ots_tunnel_operator.manifests.spark.submission import (
     DOCUMENT_DIRECTORY,
-    REQUIRED_CONF,
     Program,
     Volume,
     driver_template,
@@ -34,24 +34,6 @@ QUERY_PROGRAM: Final = "local:///opt/ots/stream.py"
 MOST_RETRIES: Final = 2_147_483_647
 #: Group of the image's user, for volumes that belong to root when they are new.
 IMAGE_GROUP: Final = 185
-
-#: Spark settings that an object may override with spec.spark.conf.
-_DEFAULT_CONF: Final = {
-    # The process beside the JVM holds two batches, and what it reads ahead.
-    "spark.driver.memoryOverhead": "1g"
-}
-#: Spark settings that the query depends on; they override spec.spark.conf.
-_REQUIRED_CONF: Final = {**REQUIRED_CONF, "spark.speculation": "false"}
-#: What Delta needs besides its jars, which our image has.
-_DELTA_CONF: Final = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-}
-#: Settings for Delta that an object may override: with Spark's own, 200 and 50 tasks, a batch of a few rows takes long.
-_DELTA_DEFAULT_CONF: Final = {
-    "spark.sql.shuffle.partitions": "16",
-    "spark.databricks.delta.snapshotPartitions": "8",
-}
 
 
 def query_application(
@@ -75,7 +57,8 @@ def query_application(
         file=QUERY_PROGRAM,
         document=QUERY_FILE,
         retries=MOST_RETRIES,
-        conf=_conf(obj),
+        conf=session_conf(obj),
+        version=session_version(obj),
     )
     hashed = {"metadata": {"annotations": {ANNOTATION_CONFIG_HASH: query_hash(config)}}}
     return submission(
@@ -86,14 +69,6 @@ def query_application(
         image=image,
         pull_policy=pull_policy,
     )
-
-
-def _conf(obj: TablestoreTunnel) -> dict[str, str]:
-    """Spark's settings: those of the object stand above our defaults, and below what the query depends on."""
-    files, own = obj.spec.sink.files, obj.spec.spark_settings.conf
-    if files is not None and files.is_delta:
-        return {**_DEFAULT_CONF, **_DELTA_DEFAULT_CONF, **own, **_REQUIRED_CONF, **_DELTA_CONF}
-    return {**_DEFAULT_CONF, **own, **_REQUIRED_CONF}
 
 
 def driver_pod(obj: TablestoreTunnel) -> Manifest:

@@ -63,7 +63,7 @@ def query_config(obj: TablestoreTunnel, *, tunnel_id: str) -> QueryConfig:
                 "mode": files.mode,
                 "columns": columns,
                 # of files Spark knows no other treatment than a map
-                "unknownColumns": files.unknown_columns if files.is_delta else None,
+                "unknownColumns": files.unknown_columns if files.is_table else None,
                 "compression": files.compression,
             }
         },

@@ -75,6 +75,8 @@ class Program:
     retries: int
     """Attempts after the first one."""
     conf: Mapping[str, str]
+    version: str = SPARK_VERSION
+    """Version of Spark in our image for it."""
 
 
 def submission(
@@ -95,7 +97,7 @@ def submission(
         "type": "Python",
         "pythonVersion": "3",
         "mode": "cluster",
-        "sparkVersion": SPARK_VERSION,
+        "sparkVersion": program.version,
         "image": settings.image or image,
         "imagePullPolicy": pull_policy,
         "mainApplicationFile": program.file,
