@@ -57,25 +57,38 @@ def test_rendered_objects_are_valid(helm: Helm, values: Path | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "operator", "worker", "spark_image"),
+    ("settings", "operator", "worker", "spark_image", "iceberg"),
     [
-        ((), "ots-tunnel:0.1.0", "ots-tunnel:0.1.0", "ots-tunnel-spark:0.1.0"),
+        (
+            (),
+            "ots-tunnel:0.1.0",
+            "ots-tunnel:0.1.0",
+            "ots-tunnel-spark:0.1.0",
+            "ots-tunnel-spark-iceberg:0.1.0",
+        ),
         (
             ('image.registry="kubeone.local"', 'image.tag="a"', 'sparkImage.tag="b"'),
             "kubeone.local/ots-tunnel:a",
             "kubeone.local/ots-tunnel:a",
             "kubeone.local/ots-tunnel-spark:b",
+            "kubeone.local/ots-tunnel-spark-iceberg:a",
         ),
         (
-            (f'image.digest="{DIGEST}"', 'workerImage.tag="w"', 'sparkImage.registry="other"'),
+            (
+                f'image.digest="{DIGEST}"',
+                'workerImage.tag="w"',
+                'sparkImage.registry="other"',
+                f'sparkIcebergImage.digest="{DIGEST}"',
+            ),
             f"ots-tunnel@{DIGEST}",
             "ots-tunnel:w",
             "other/ots-tunnel-spark:0.1.0",
+            f"ots-tunnel-spark-iceberg@{DIGEST}",
         ),
     ],
 )
 def test_images_reach_operator_and_objects(
-    helm: Helm, settings: tuple[str, ...], operator: str, worker: str, spark_image: str
+    helm: Helm, settings: tuple[str, ...], operator: str, worker: str, spark_image: str, iceberg: str
 ) -> None:
     documents = helm.template(*settings)
     variables = environment(documents)
@@ -83,6 +96,7 @@ def test_images_reach_operator_and_objects(
     assert one(documents, "Deployment")["spec"]["template"]["spec"]["containers"][0]["image"] == operator
     assert variables["OTS_OPERATOR_WORKER_IMAGE"] == worker
     assert variables["OTS_OPERATOR_SPARK_IMAGE"] == spark_image
+    assert variables["OTS_OPERATOR_SPARK_ICEBERG_IMAGE"] == iceberg
 
 
 def test_crd_equals_the_models_and_is_kept(helm: Helm) -> None:

@@ -169,6 +169,7 @@ def test_the_set_of_everything_gives_every_value_another_one() -> None:
     assert {path for path in own - booleans if _at(everything, path) == _at(DEFAULTS, path)} <= {
         "workerImage.digest",
         "sparkImage.digest",
+        "sparkIcebergImage.digest",
     }
 
 

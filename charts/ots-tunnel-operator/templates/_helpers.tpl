@@ -117,9 +117,20 @@ labels: {{- merge (include "ott.labels" .root | fromYaml) (.labels | default dic
 {{- end -}}
 
 {{- define "ott.sparkImage" -}}
-{{- $i := .Values.image -}}
-{{- $s := .Values.sparkImage -}}
-{{- include "ott.image" (dict "registry" ($s.registry | default (include "ott.registry" .)) "repository" $s.repository "tag" ($s.tag | default $i.tag | default .Chart.AppVersion) "digest" $s.digest) -}}
+{{- include "ott.ownImage" (list . .Values.sparkImage) -}}
+{{- end -}}
+
+{{- define "ott.sparkIcebergImage" -}}
+{{- include "ott.ownImage" (list . .Values.sparkIcebergImage) -}}
+{{- end -}}
+
+{{/* An image with a repository of its own; registry and tag are the operator's where they are empty. The argument is a
+     list of the root and the values of the image. */}}
+{{- define "ott.ownImage" -}}
+{{- $root := index . 0 -}}
+{{- $i := $root.Values.image -}}
+{{- $s := index . 1 -}}
+{{- include "ott.image" (dict "registry" ($s.registry | default (include "ott.registry" $root)) "repository" $s.repository "tag" ($s.tag | default $i.tag | default $root.Chart.AppVersion) "digest" $s.digest) -}}
 {{- end -}}
 
 {{/* What the NetworkPolicy of each object's workers allows, as JSON for `--worker-network`. */}}
