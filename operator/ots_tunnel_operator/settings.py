@@ -26,7 +26,7 @@ class Settings:
     spark_image: str = ""
     """Image of Spark pods where spec.spark.image is empty."""
     spark_iceberg_image: str = ""
-    """The same for objects with sink.files.format Iceberg, which needs another version of Spark."""
+    """Image of Spark pods of objects with sink.files.format Iceberg, where spec.spark.image is empty."""
     image_pull_policy: str = "IfNotPresent"
     """Pull policy of every pod the operator renders."""
     worker_pull_secrets: tuple[str, ...] = ()

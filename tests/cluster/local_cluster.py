@@ -56,7 +56,7 @@ def build(*parts: str) -> None:
 
 
 def build_images(*targets: str) -> dict[str, str]:
-    """Build images ("app", "spark") and return what images.sh prints: APP_IMAGE, APP_ARCHIVE, SPARK_IMAGE, ..."""
+    """Build images ("app", "spark", "spark-iceberg"); return what images.sh prints: APP_IMAGE, APP_ARCHIVE, ..."""
     lines = run_script("images.sh", *targets, timeout=1800).splitlines()
     return dict(line.split("=", 1) for line in lines)
 

@@ -10,7 +10,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.cluster import local_cluster
@@ -32,6 +32,13 @@ class Images:
     app_archive: str
     spark: str = ""
     spark_archive: str = ""
+    iceberg: str = ""
+    iceberg_archive: str = ""
+
+    @property
+    def archives(self) -> tuple[str, ...]:
+        """Paths of those archives that there are."""
+        return tuple(one for one in (self.app_archive, self.spark_archive, self.iceberg_archive) if one)
 
 
 @dataclass(frozen=True)
@@ -44,11 +51,11 @@ class Endpoints:
 
 def build_images(scenario: Scenario) -> Images:
     """Build the scenario's images, or find them in the cache."""
-    targets = ("app",) if scenario.engine == "workers" else ("app", "spark")
-    lines = local_cluster.build_images(*targets)
-    return Images(
-        lines["APP_IMAGE"], lines["APP_ARCHIVE"], lines.get("SPARK_IMAGE", ""), lines.get("SPARK_ARCHIVE", "")
-    )
+    spark = () if scenario.engine == "workers" else ("spark",)
+    iceberg = ("spark-iceberg",) if scenario.table_format == "Iceberg" else ()
+    lines = local_cluster.build_images("app", *spark, *iceberg)
+    names = ("APP", "SPARK", "ICEBERG")
+    return Images(*(lines.get(f"{name}_{part}", "") for name in names for part in ("IMAGE", "ARCHIVE")))
 
 
 def start_local_cluster(scenario: Scenario, images: Images) -> Kube:
@@ -56,7 +63,7 @@ def start_local_cluster(scenario: Scenario, images: Images) -> Kube:
     cluster = local_cluster.Cluster(scenario.cluster)
     cluster.down(keep_images=True)  # objects of an earlier run would be mistaken for this run's
     cluster.up()
-    cluster.load(*(archive for archive in (images.app_archive, images.spark_archive) if archive))
+    cluster.load(*images.archives)
     return Kube.of_local_cluster(cluster.kubeconfig, local_cluster.BIN)
 
 
@@ -79,8 +86,8 @@ def use_context(context: str, images: Images, namespace: str) -> tuple[Kube, Ima
 
 
 def _load_images(command: list[str], images: Images) -> None:
-    for archive in (images.app_archive, images.spark_archive):
-        if archive and subprocess.run([*command, archive], check=False).returncode:
+    for archive in images.archives:
+        if subprocess.run([*command, archive], check=False).returncode:
             raise DemoError(f"LOAD_IMAGES failed for {archive}")
 
 
@@ -98,8 +105,12 @@ def _push_images(registry: str, images: Images) -> Images:
     if shutil.which("skopeo") is None:
         print("REGISTRY needs skopeo on PATH")
         raise SystemExit(2)
-    app, spark = push(images.app, images.app_archive), push(images.spark, images.spark_archive)
-    return Images(app, images.app_archive, spark, images.spark_archive)
+    return replace(
+        images,
+        app=push(images.app, images.app_archive),
+        spark=push(images.spark, images.spark_archive),
+        iceberg=push(images.iceberg, images.iceberg_archive),
+    )
 
 
 def _remove_earlier_run(kube: Kube, namespace: str) -> None:
@@ -157,6 +168,8 @@ def install_operator(kube: Kube, scenario: Scenario, images: Images, story: Stor
     values: dict[str, object] = {"image": _image(images.app), "workerImage": _image(images.app)}
     if images.spark:
         values["sparkImage"] = _image(images.spark)
+    if images.iceberg:
+        values["sparkIcebergImage"] = _image(images.iceberg)
     if scenario.poll_seconds is not None:
         seconds = str(scenario.poll_seconds)
         values["operator.extraArgs"] = ["--poll-seconds", seconds, "--status-seconds", seconds]

@@ -26,8 +26,10 @@ class Scenario:
     table: str = "flights"
     destination: str = "flights_copy"
     name: str = "flights"
-    #: workers, or spark for the existing rows of the copy; lake: no copy, but a mirror in Delta by Spark alone.
+    #: workers, or spark for the existing rows of the copy; lake: no copy, but a mirror by Spark alone.
     engine: Literal["workers", "spark", "lake"] = "workers"
+    #: Of the mirror.
+    table_format: Literal["Delta", "Iceberg"] = "Delta"
     #: Rows of the flights table to load; None means all 336,776.
     rows: int | None = None
     partitions: int = 8
@@ -47,7 +49,7 @@ class Scenario:
 
     @property
     def max_versions(self) -> int:
-        """Versions that the source table keeps: a mirror in Delta equals a table that keeps one."""
+        """Versions that the source table keeps: a mirror in a lake equals a table that keeps one."""
         return 1 if self.engine == "lake" else MAX_VERSIONS
 
     @property

@@ -1,4 +1,6 @@
-"""The lake demo in small under the real Spark operator: a mirror, with a killed driver, in a volume and in a bucket."""
+"""The lake demo in small under the real Spark operator: a mirror, with a killed driver, in a volume and in a bucket, in
+Delta and in Iceberg.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ pytestmark = [
 SCENARIO = Scenario(engine="lake", rows=6_000, changes_per_second=100, patience=900, poll_seconds=3, name=NAME)
 
 
-def mirrored(cluster: Cluster, bucket_of: BucketOf | None = None) -> Result:
-    result = run(replace(SCENARIO, cluster=cluster.name), Story(), bucket_of)
+def mirrored(cluster: Cluster, bucket_of: BucketOf | None = None, scenario: Scenario = SCENARIO) -> Result:
+    result = run(replace(scenario, cluster=cluster.name), Story(), bucket_of)
     assert sum(result.changes.values()) > 0
     assert result.comparison.rows > 0
     return result
@@ -40,6 +42,15 @@ def test_a_mirror_in_a_volume_equals_its_table(cluster: Cluster) -> None:
     result = mirrored(cluster)
 
     assert (result.comparison.differences, result.comparison.first) == (0, [])
+
+
+def test_a_mirror_in_iceberg_equals_its_table(cluster: Cluster) -> None:
+    """By the image with PySpark 4.1, submitted by a Spark operator with the other one."""
+    result = mirrored(cluster, scenario=replace(SCENARIO, table_format="Iceberg"))
+
+    assert (result.comparison.differences, result.comparison.first) == (0, [])
+    words = ("-n", SCENARIO.namespace, "get", "pod", DRIVER, "-o", "jsonpath={.spec.containers[0].image}")
+    assert "/ots-tunnel-spark-iceberg:" in cluster.kubectl(*words)
 
 
 def test_a_mirror_in_a_bucket_equals_its_table(cluster: Cluster) -> None:

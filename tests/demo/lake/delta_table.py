@@ -9,10 +9,12 @@ from pyspark.sql import SparkSession
 
 from tests.cluster.local_cluster import ClusterUnavailable
 from tests.demo.lake.comparison import Row
+from tests.demo.lake.rows import mirrored_row
 from tests.support.lake.lake_jars import JarsUnavailable, lake_jars
 
-#: Columns that a mirror has besides attributes: values that no column tells, and the version of each value.
-OTHERS, VERSIONS = "_others", "_versions"
+#: What a person might ask of the table.
+QUESTION = "SELECT carrier, count(*) AS flights FROM {table} GROUP BY carrier ORDER BY flights DESC LIMIT 5"
+HISTORY = "DESCRIBE HISTORY {table} LIMIT 5"
 
 
 class DeltaTable:
@@ -32,25 +34,25 @@ class DeltaTable:
         self._key = tuple(key)
         self._spark = _session(settings)
 
+    def close(self) -> None:
+        """End the Spark."""
+        self._spark.stop()
+
     def rows(self) -> Iterator[Row]:
         """Yield key, and value and version of each attribute, in the order of the keys."""
         ordered = self._spark.sql(f"SELECT * FROM {self._place} ORDER BY {', '.join(self._key)}")
         for found in ordered.toLocalIterator(prefetchPartitions=True):
-            row = found.asDict(recursive=True)
-            others, versions = row.pop(OTHERS), row.pop(VERSIONS)
-            key = tuple(row.pop(name) for name in self._key)
-            values = {name: value for name, value in row.items() if value is not None}
-            values |= {name: next(one for one in value.values() if one is not None) for name, value in others.items()}
-            yield key, {name: (_plain(value), versions[name]) for name, value in values.items()}
+            yield mirrored_row(found.asDict(recursive=True), self._key)
 
-    def query(self, statement: str, *columns: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    def answers(self) -> Iterator[tuple[str, list[str], list[tuple[Any, ...]]]]:
+        """Yield questions, and names and rows of their answers."""
+        yield QUESTION, *self._query(QUESTION)
+        yield HISTORY, *self._query(HISTORY, "version", "timestamp", "operation")
+
+    def _query(self, statement: str, *columns: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Return names and rows of a statement, in which `{table}` is the table: of all columns, or of these."""
         found = self._spark.sql(statement.format(table=self._place)).select(*(columns or ("*",)))
         return found.columns, [tuple(row) for row in found.collect()]
-
-    def close(self) -> None:
-        """End the Spark."""
-        self._spark.stop()
 
 
 def _session(more: Mapping[str, str]) -> SparkSession:
@@ -76,7 +78,3 @@ def _session(more: Mapping[str, str]) -> SparkSession:
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
-
-
-def _plain(value: Any) -> Any:
-    return bytes(value) if isinstance(value, bytearray) else value

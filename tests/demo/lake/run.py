@@ -1,4 +1,4 @@
-"""Steps of the lake demo: Spark keeps a mirror of a table in Delta while a writer changes it and a driver is killed."""
+"""Steps of the lake demo: Spark keeps a mirror of a table while a writer changes it and a driver is killed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from ots_tunnel.protocol.plainbuffer.codec import decode_rows
 from tests.cluster import local_cluster
 from tests.demo import environment
 from tests.demo.emulator_admin import EmulatorAdmin
-from tests.demo.environment import Endpoints
+from tests.demo.environment import Endpoints, Images
 from tests.demo.kube import DemoError, Kube, wait_until
 from tests.demo.lake.bucket import Bucket
 from tests.demo.lake.comparison import Comparison, Row, compare
 from tests.demo.lake.delta_table import DeltaTable
+from tests.demo.lake.iceberg_table import IcebergTable
 from tests.demo.lake.lake_object import DRIVER, FOLDER, NAME, lake_object
 from tests.demo.lake.volumes import Volumes
 from tests.demo.loading import load
@@ -34,13 +35,10 @@ from tests.demo.scenario import ACCESS_KEY_ID, ACCESS_KEY_SECRET, Scenario
 from tests.demo.workload import Workload
 
 #: `sink.files` of the object, beside the url.
-FILES = {"format": "Delta", "mode": "Mirror", "compression": "zstd"}
+FILES = {"mode": "Mirror", "compression": "zstd"}
 #: Seconds after the last change in which a lag must have shown: the driver records one at most every 15 s, and the
 #: operator looks as often.
 SETTLED = 40
-#: What a person might ask of the table.
-QUESTION = "SELECT carrier, count(*) AS flights FROM {table} GROUP BY carrier ORDER BY flights DESC LIMIT 5"
-HISTORY = "DESCRIBE HISTORY {table} LIMIT 5"
 
 BucketOf = Callable[[local_cluster.Cluster], AbstractContextManager[Bucket]]
 
@@ -68,9 +66,11 @@ class LakeDemo:
         endpoints: Endpoints,
         volumes: Volumes,
         story: Story,
+        images: Images,
         bucket: Bucket | None = None,
     ) -> None:
         self._scenario = scenario
+        self._images = images
         self._bucket = bucket
         self._kube = kube
         self._endpoints = endpoints
@@ -100,9 +100,7 @@ class LakeDemo:
 
     def compare(self) -> None:
         """Compare every row, value and version of the table with the mirror, and ask the mirror something."""
-        folder = str(self._volumes.files / FOLDER)
-        place, settings = (folder, {}) if self._bucket is None else (self._bucket.place, self._bucket.settings)
-        table = DeltaTable(place, KEY_COLUMNS, settings)
+        table = self._table()
         try:
             columns = (TextColumn("   {task.description} {task.completed:,} rows"),)
             with Progress(*columns, console=self._story.console) as progress:
@@ -111,16 +109,24 @@ class LakeDemo:
                 self.result.comparison = compare(
                     source, table.rows(), lambda rows: progress.update(task, completed=rows)
                 )
-            self._show(QUESTION, *table.query(QUESTION))
-            self._show(HISTORY, *table.query(HISTORY, "version", "timestamp", "operation"))
+            for statement, names, rows in table.answers():
+                self._show(statement, names, rows)
         finally:
             table.close()
+
+    def _table(self) -> DeltaTable | IcebergTable:
+        if self._scenario.table_format == "Iceberg":
+            return IcebergTable(self._kube, self._volumes, FOLDER, KEY_COLUMNS, self._images.iceberg)
+        if self._bucket is not None:
+            return DeltaTable(self._bucket.place, KEY_COLUMNS, self._bucket.settings)
+        return DeltaTable(str(self._volumes.files / FOLDER), KEY_COLUMNS, {})
 
     def _existing_rows(self) -> None:
         with self._story.phase("the mirror begins", "existing rows as one commit, while a writer keeps changing them"):
             begin = time.monotonic()
             place = {} if self._bucket is None else self._bucket.files
-            document = lake_object(self._scenario, FILES | place, memory="2g")
+            files = FILES | {"format": self._scenario.table_format} | place
+            document = lake_object(self._scenario, files, memory="2g")
             self._story.command("kubectl", "apply", "-f", "-")
             self._story.document(yaml.safe_dump(document, sort_keys=False))
             self._kube.apply(document)
@@ -213,7 +219,7 @@ def run(scenario: Scenario, story: Story, bucket_of: BucketOf | None = None) -> 
             endpoints = stack.enter_context(environment.emulator(kube, scenario, images, story))
         bucket = None if bucket_of is None else stack.enter_context(bucket_of(cluster))
         volumes = Volumes(cluster.state / "lake", scenario.namespace)
-        demo = LakeDemo(scenario, kube, endpoints, volumes, story, bucket)
+        demo = LakeDemo(scenario, kube, endpoints, volumes, story, images, bucket)
         with story.phase("load the table", "through the vendor's Python SDK"):
             demo.load()
         with story.phase("install both operators", "the Spark operator, and ours"):

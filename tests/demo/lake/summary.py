@@ -21,4 +21,6 @@ def lake_summary(scenario: Scenario, result: Result) -> Table:
         ("rows compared", f"{comparison.rows:,}"),
         ("values compared, with their versions", f"{comparison.values:,}"),
     )
-    return summary(f"{scenario.table} and its mirror in Delta", lines, comparison.differences, comparison.first)
+    return summary(
+        f"{scenario.table} and its mirror in {scenario.table_format}", lines, comparison.differences, comparison.first
+    )
