@@ -410,6 +410,63 @@ def test_a_channel_that_another_client_ended_is_refused(
     engine.reader.stop()
 
 
+def query_with_unread_children(
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine]
+) -> tuple[Engine, list[str]]:
+    """A stopped query that has read a channel to its end, and none of its children; the ids of these."""
+    tunnels.create()
+    engine = engine_of(instance, engines)
+    write(instance, *range(9000, 9010))
+    engine.until_rows(10)
+    parent, *children = emulator.call("split", "demo", "flights")
+    tunnel_id = tunnels.describe().tunnel.tunnel_id
+    for child in children:
+        emulator.call("suspend", "demo", tunnel_id, child)
+    wait_until(lambda: not engine.turn() and tunnels.is_over(parent))
+    engine.reader.stop()
+    for child in children:
+        emulator.call("resume", "demo", tunnel_id, child)
+    write(instance, *range(9010, 9020))
+    return engine, children
+
+
+def test_channels_that_began_while_the_query_was_stopped_are_read_from_their_beginning(
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine]
+) -> None:
+    engine, _ = query_with_unread_children(instance, emulator, tunnels, engines)
+
+    engine.reader = reader_of(instance)
+
+    assert sorted(flights(engine.until_rows(20))) == list(range(9000, 9020))
+    engine.restart(reader_of(instance))
+    write(instance, 9020)
+    assert flights(engine.until_rows(21))[20:] == [9020]
+
+
+@pytest.mark.parametrize("to_their_ends", [False, True], ids=["moved", "ended"])
+def test_channels_that_another_client_read_since_the_last_batch_are_refused(
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine], to_their_ends: bool
+) -> None:
+    engine, children = query_with_unread_children(instance, emulator, tunnels, engines)
+    other = engine_of(instance, engines)
+    other.until_rows(10)
+    if to_their_ends:
+        emulator.call("merge", "demo", "flights")
+        wait_until(lambda: not other.turn() and all(tunnels.is_over(child) for child in children))
+    else:
+        wait_until(lambda: not other.turn() and any(found.rows for found in tunnels.describe().channels[1:]))
+    other.reader.stop()
+
+    engine.reader = reader_of(instance)
+    with pytest.raises(ConfigError, match=r"^checkpointLocation: channel \S+ was read by another client before"):
+        engine.plan()
+    engine.reader.stop()
+
+    other.restart(reader_of(instance))
+    write(instance, 9020)
+    assert 9020 in flights(other.until_rows(11)), "its own folder began with what was there"
+
+
 def test_a_wrong_type_names_column_and_key_and_starts_no_task(
     instance: Instance, tunnels: Tunnels, engines: list[Engine]
 ) -> None:

@@ -77,13 +77,23 @@ def test_the_end_of_a_channel_is_a_position_without_a_span() -> None:
     assert not plan.offset.spans
 
 
-def test_an_end_that_the_service_has_stored_is_forgotten() -> None:
+def test_of_an_end_that_the_service_has_stored_the_name_is_left() -> None:
     before = Offset(START.tunnel_id, START.query_id, {A: ChannelOffset(Position(FINISHED))})
 
     plan = plan_batch(before, {B: [page(1, 1)]}, 10, frozenset({A}))
 
     assert plan is not None
     assert set(plan.offset.channels) == {B}
+    assert plan.offset.ended == {A}
+
+
+def test_a_channel_that_others_had_read_is_known_by_its_batch() -> None:
+    before = Offset(START.tunnel_id, START.query_id, {}, frozenset(), {A: 7, B: 9})
+
+    plan = plan_batch(before, {B: [page(1, 1)]}, 10)
+
+    assert plan is not None
+    assert plan.offset.read_before == {A: 7}
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 20)), max_size=30), st.integers(1, 50))

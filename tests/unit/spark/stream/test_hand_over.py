@@ -48,12 +48,21 @@ async def test_a_page_is_confirmed_when_its_batch_is_committed() -> None:
     await until(confirmation.done)
 
 
-async def test_a_page_without_records_is_confirmed_at_once() -> None:
+async def test_a_page_without_records_is_confirmed_at_once_but_for_the_first_one() -> None:
     hand_over = await opened()
 
-    confirmation = await given(hand_over, 1, [])
+    first = await given(hand_over, 1, [])
+    second = await given(hand_over, 2, [])
+    await until(second.done)
+    assert hand_over.wait(0)
+    assert not first.done()
+    end = await asyncio.to_thread(hand_over.next_batch, START, LARGE)
+    assert set(end.channels) == {A}
 
-    await until(confirmation.done)
+    await asyncio.to_thread(hand_over.next_batch, end, LARGE)
+    await until(first.done)
+    third = await given(hand_over, 3, [])
+    await until(third.done)
     assert not hand_over.wait(0)
 
 

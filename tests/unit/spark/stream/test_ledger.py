@@ -291,13 +291,13 @@ def test_an_idle_channel_whose_token_stands_still_tells_until_when_it_was_read()
         idle.look(C, read)
         return idle.until()
 
-    assert until(1, None) is None  # the position is the token at which the channel was opened
+    assert until(1, None) is None  # the first page, which leads the channel into the log
     assert until(1, 1000.9) == 1000  # at once: a restart would look at it as if it had never been read
     assert until(REFRESH_SECONDS - 1, 1599.0) == 1000  # not yet
     assert until(1, 1601.5) == 1601
     assert until(REFRESH_SECONDS, 1601.9) == 1601  # no news
     assert until(1, None) == 1601
-    assert [idle.batches, idle.offsets[-1].spans] == [2, {}]
+    assert [idle.batches, idle.offsets[-1].spans] == [3, {}]
 
 
 def test_a_run_that_is_shorter_than_the_time_between_two_such_batches_makes_one() -> None:
@@ -324,7 +324,9 @@ def test_a_run_that_is_shorter_than_the_time_between_two_such_batches_makes_one(
 def test_a_channel_that_never_had_a_record_is_told_of_at_once() -> None:
     run = Idle(C)
 
-    run.look(C, 1000.0)
+    run.look(C, None)
+    assert run.until() is None
+    run.read[C] = 1000.0  # it is known once the page is confirmed, and no other one has to come
 
     assert run.until() == 1000
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from ots_tunnel.spark.stream.offsets import ChannelOffset, Offset, Position, Spa
 numbers = st.integers(0, 2**63 - 1)
 marks = st.none() | st.builds(SequenceInfo, numbers, numbers, numbers) | st.binary(min_size=1, max_size=30)
 tokens = st.just(FINISHED) | st.text(min_size=1, max_size=20).map(Token)
+names = st.text(min_size=1, max_size=10).map(ChannelId)
 channel_offsets = st.builds(
     ChannelOffset,
     st.builds(Position, tokens, marks, st.none() | numbers, st.none() | st.builds(Gap, numbers, numbers)),
@@ -27,12 +29,16 @@ offsets = st.builds(
     Offset,
     st.uuids().map(lambda found: TunnelId(str(found))),
     st.uuids().map(lambda found: found.hex),
-    st.dictionaries(st.text(min_size=1, max_size=10).map(ChannelId), channel_offsets, max_size=5),
+    st.dictionaries(names, channel_offsets, max_size=5),
+    st.none() | st.frozensets(names, max_size=5),
+    st.dictionaries(names, numbers, max_size=5),
 )
 
 ONE: dict[str, Any] = {
     "channels": {"c": {"after": [0, 17, 0], "from": "t1", "last": [0, 18, 2], "rows": 3, "to": "t2"}},
+    "ended": ["a", "b"],
     "query": "q",
+    "readBefore": {"d": 7},
     "tunnel": "id",
     "version": 1,
 }
@@ -45,7 +51,11 @@ def test_an_offset_comes_back_from_its_text(offset: Offset) -> None:
 
 @given(offsets)
 def test_equal_offsets_have_equal_text(offset: Offset) -> None:
-    turned = Offset(offset.tunnel_id, offset.query_id, dict(reversed(list(offset.channels.items()))))
+    turned = replace(
+        offset,
+        channels=dict(reversed(list(offset.channels.items()))),
+        read_before=dict(reversed(list(offset.read_before.items()))),
+    )
 
     assert json.dumps(offset_to_json(turned)) == json.dumps(offset_to_json(offset))
 
@@ -54,7 +64,11 @@ def test_the_form_is_the_documented_one() -> None:
     span = Span(Token("t1"), SequenceInfo(0, 17, 0), 3)
     channel = ChannelOffset(Position(Token("t2"), SequenceInfo(0, 18, 2)), span)
 
-    assert json.dumps(offset_to_json(Offset(TunnelId("id"), "q", {ChannelId("c"): channel}))) == json.dumps(ONE)
+    ended = frozenset({ChannelId("b"), ChannelId("a")})
+    offset = Offset(TunnelId("id"), "q", {ChannelId("c"): channel}, ended, {ChannelId("d"): 7})
+
+    assert json.dumps(offset_to_json(offset)) == json.dumps(ONE)
+    assert offset_from_json({name: ONE[name] for name in ONE if name != "ended"}).ended is None
 
 
 def test_an_idle_channel_tells_until_when_it_was_read() -> None:
@@ -82,6 +96,8 @@ def test_an_idle_channel_tells_until_when_it_was_read() -> None:
             r"channels\.c\.until: found int, allowed is a number",
         ),
         ({"channels": {"c": {"to": "t", "until": "now"}}}, r"channels\.c\.until: found str"),
+        ({"ended": "c"}, "ended: found str, allowed is a list of texts"),
+        ({"readBefore": {"c": None}}, r"readBefore\.c: found NoneType, allowed is a number"),
         ({"channels": {"c": {"to": "t", "gap": [1]}}}, r"channels\.c\.gap: found list, allowed is two numbers"),
     ],
 )

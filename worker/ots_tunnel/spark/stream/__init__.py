@@ -4,6 +4,6 @@ Pure: `marks` orders records, `offsets` and `offset_json` are where a query stan
 has, `cut` finds a batch again when it is replayed, `ledger` has the pages between the tunnel and Spark.
 
 With input and output: `hand_over` is the sink that a worker of the tunnel writes to, `tunnel_calls` what is asked of
-the service before, `follower` the thread of both. `options`, `rows` and `packing` are what Spark sees; `reader` is
-what it calls.
+the service before, `alignment` what its checkpoints are set to and compared with, `follower` the thread of both.
+`options`, `rows` and `packing` are what Spark sees; `reader` is what it calls.
 """

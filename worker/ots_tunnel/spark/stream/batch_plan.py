@@ -56,7 +56,7 @@ def plan_batch(
     start: Offset,
     waiting: Mapping[ChannelId, Sequence[WaitingPage]],
     limit_bytes: int,
-    stored_ends: frozenset[ChannelId] = frozenset(),
+    over: frozenset[ChannelId] = frozenset(),
 ) -> BatchPlan | None:
     """The next batch; None where no page waits.
 
@@ -64,12 +64,13 @@ def plan_batch(
         start: the end of the batch before.
         waiting: pages of each channel in the order of their records.
         limit_bytes: of the records of a batch.
-        stored_ends: finished channels that need not be remembered any more.
+        over: see `Offset.carried`.
     """
     taken = _turns(waiting, limit_bytes)
     if not taken:
         return None
-    channels = dict(start.carried(stored_ends).channels)
+    carried = start.carried(over)
+    channels = dict(carried.channels)
     for channel_id, count in taken.items():
         before = start.channels.get(channel_id)
         pages = waiting[channel_id][:count]
@@ -78,7 +79,7 @@ def plan_batch(
         last = with_rows[-1].last if with_rows else after
         span = Span(with_rows[0].start, after, sum(page.rows for page in pages)) if with_rows else None
         channels[channel_id] = ChannelOffset(Position(pages[-1].following, last, pages[-1].until, pages[-1].gap), span)
-    return BatchPlan(Offset(start.tunnel_id, start.query_id, channels), taken)
+    return BatchPlan(carried.with_channels(channels), taken)
 
 
 def _turns(waiting: Mapping[ChannelId, Sequence[WaitingPage]], limit_bytes: int) -> dict[ChannelId, int]:

@@ -4,13 +4,16 @@ When a channel is opened again, its records come again from its last checkpoint,
 What is logged is told by the position's mark, and left out. A page of which nothing is left is confirmed with the batch
 that has its records.
 
-A page without records moves no offset: an idle table makes no batches. The token of an idle channel gets old with that,
-and the service does not keep the log forever. So every `REFRESH_SECONDS` a page without records goes into a batch. The
-batch tells until when the channel was read as well: where the service leaves the token of an idle channel as it is, no
-token and no consume point would prove to the next process, after the stream's retention, that nothing is missing. The
-age of a position is that of the time it tells, by the service's clock: the runs of a query may be shorter than
-`REFRESH_SECONDS` and far apart. Of a channel of which the log tells neither a time nor a record, the first idle page
-goes into a batch.
+A channel is in Spark's log before the service has a checkpoint behind its first page, so that this page waits for a
+batch, also without records: a later process knows by that which channels another client has read (`offsets`).
+
+Any other page without records moves no offset: an idle table makes no batches. The token of an idle channel gets old
+with that, and the service does not keep the log forever. So every `REFRESH_SECONDS` a page without records goes into a
+batch. The batch tells until when the channel was read as well: where the service leaves the token of an idle channel
+as it is, no token and no consume point would prove to the next process, after the stream's retention, that nothing is
+missing. The age of a position is that of the time it tells, by the service's clock: the runs of a query may be shorter
+than `REFRESH_SECONDS` and far apart. Of a channel of which the log tells neither a time nor a record, the first idle
+page goes into a batch.
 """
 
 from __future__ import annotations
@@ -57,6 +60,12 @@ class _HeldPage:
     confirm: Callable[[], None] = field(repr=False)
     state: PageState = PageState.WAITING
 
+    @property
+    def following_when_idle(self) -> Token | None:
+        """The token behind a first page without records: until when the channel was read is told by the next batch."""
+        is_idle = not self.facts.rows and self.facts.following != FINISHED and self.confirm is not _nothing
+        return self.facts.following if is_idle else None
+
 
 class ChannelPages:
     """Holds a channel's pages until Spark has committed them.
@@ -81,6 +90,8 @@ class ChannelPages:
         #: Whether the channel was opened at a checkpoint that is not of this query.
         self._is_elsewhere = False
         self._gap = None if position is None else position.gap
+        #: Whether Spark has committed an offset that knows the channel.
+        self._is_logged = position is not None
         #: Whether the service has stored the end of the channel: it never comes again.
         self.is_over = False
 
@@ -144,7 +155,7 @@ class ChannelPages:
             self._last_page = page.number
         # a page that came again as a whole; the end of a channel counts like a record
         again = not records and (self._has_ended if ends else bool(page.records))
-        if not records and not again and not ends:
+        if not records and not again and not ends and not self._is_news_to_log:
             if not self.has_waiting:
                 self._idle = page.following
             page.confirm()
@@ -208,8 +219,13 @@ class ChannelPages:
         kept = (PageState.IN_BATCH, PageState.ORPHANED)
         return [record for page in self._pages if page.state in kept for record in page.records]
 
-    def committed(self) -> None:
-        """Spark has committed the batch under way."""
+    def committed(self, *, is_logged: bool) -> None:
+        """Spark has committed the batch under way.
+
+        Args:
+            is_logged: whether its offset knows the channel.
+        """
+        self._is_logged = self._is_logged or is_logged
         left = []
         for page in self._pages:
             if page.state is PageState.WAITING:
@@ -218,7 +234,10 @@ class ChannelPages:
             page.state = step(page.state, PageEvent.COMMITTED)
             if page.state is PageState.CONFIRMED:
                 page.confirm()
+                self._idle = self._idle or page.following_when_idle
         self._pages = left
+        if left:
+            self._idle = None
 
     def stored(self, number: int) -> None:
         """The service has stored a checkpoint behind the page with this number."""
@@ -230,6 +249,11 @@ class ChannelPages:
     @property
     def _at(self) -> tuple[Token, ...]:
         return () if self._position is None else (self._position.token,)
+
+    @property
+    def _is_news_to_log(self) -> bool:
+        """Whether no page of the opened channel leads it into the log; what comes later is confirmed after that one."""
+        return not self._is_logged and all(page.state is PageState.ORPHANED for page in self._pages)
 
     def _is_news(self, until: int | None) -> bool:
         """Whether a time is later than that of the position."""

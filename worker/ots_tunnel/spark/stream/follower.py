@@ -34,12 +34,13 @@ from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.protocol.read_by_all import read_by_all
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.spark.reader.logins import credentials_of
+from ots_tunnel.spark.stream.alignment import align, first_offset
 from ots_tunnel.spark.stream.hand_over import HandOver
 from ots_tunnel.spark.stream.lag import lag_of_channels
 from ots_tunnel.spark.stream.ledger import Ledger
 from ots_tunnel.spark.stream.offsets import Offset
 from ots_tunnel.spark.stream.options import StreamOptions, own_tag
-from ots_tunnel.spark.stream.tunnel_calls import align, check_clients, check_tunnel, describe, read_again, release
+from ots_tunnel.spark.stream.tunnel_calls import check_clients, check_tunnel, describe, read_again, release
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
 
@@ -99,6 +100,14 @@ class Follower:
             self._tunnel = self._call(self._describe())
         return self._tunnel
 
+    def first_offset(self, query_id: str) -> Offset:
+        """See `alignment.first_offset`.
+
+        Raises:
+            ConfigError: those of `open`. ServiceError, TransportError: the service refuses, or does not answer.
+        """
+        return self._call(self._first_offset(self.open(), query_id))
+
     def check(self, offset: Offset) -> None:
         """Refuse the offset of another tunnel.
 
@@ -107,14 +116,18 @@ class Follower:
         """
         check_tunnel(offset, self.open().tunnel.tunnel_id, self._options.tunnel)
 
-    def follow(self, start: Offset) -> None:
+    def follow(self, start: Offset, *, is_new: bool = False) -> None:
         """Start the worker behind an offset that Spark has committed.
 
+        Args:
+            is_new: whether the offset is that of a new checkpoint folder, see `alignment.align`.
+
         Raises:
-            ConfigError: see `tunnel_calls`. ServiceError, TransportError: the service refuses, or does not answer.
+            ConfigError: see `tunnel_calls` and `alignment`. ServiceError, TransportError: the service refuses, or does
+                not answer.
         """
         self.check(start)
-        self._call(self._follow(start))
+        self._call(self._follow(start, is_new=is_new))
 
     def next_batch(self, start: Offset, limit_bytes: int) -> Offset:
         """See `Ledger.next_batch`.
@@ -188,17 +201,20 @@ class Follower:
     async def _describe(self) -> TunnelDescription:
         return await describe(await self._connected(), self._options.place.table, self._options.tunnel)
 
-    async def _follow(self, start: Offset) -> None:
+    async def _first_offset(self, tunnel: TunnelDescription, query_id: str) -> Offset:
+        return await first_offset(await self._connected(), tunnel, query_id)
+
+    async def _follow(self, start: Offset, *, is_new: bool) -> None:
         client, tunnel = await self._connected(), await self._describe()
         check_tunnel(start, tunnel.tunnel.tunnel_id, self._options.tunnel)
         tag, own = self._options.tag_of(start.query_id), own_tag(start.query_id)
         check_clients(tunnel, own)
         await release(client, tunnel, own)
-        ended = await align(client, tunnel, start, goes_on=self._options.goes_on_behind_gaps)
+        ended = await align(client, tunnel, start, goes_on=self._options.goes_on_behind_gaps, is_new=is_new)
         logged = {name: found.position.gap for name, found in start.channels.items() if found.position.gap is not None}
         self._gaps = {**logged, **ended.gaps}
         self._tell(ended.gaps)
-        ledger = Ledger(start, time.monotonic, ended.stored, read_until=self._read_until, gap_of=self._gap_of)
+        ledger = Ledger(start, time.monotonic, ended.over, read_until=self._read_until, gap_of=self._gap_of)
         self._hand_over = HandOver(ledger, HELD_BATCHES * self._options.batch_bytes)
         settings = self._settings(tunnel.tunnel.tunnel_id, tag)
         positions = {channel_id: found.position for channel_id, found in start.channels.items()}

@@ -39,7 +39,7 @@ class Ledger:
     Args:
         committed: the end of the last batch that Spark has committed.
         clock: monotonic seconds.
-        stored_ends: finished channels of which the service has stored the end.
+        over: see `Offset.carried`.
         read_until: Unix seconds until which a channel was read to its end and confirmed; None is unknown.
         gap_of: what the worker has last found missing of a channel, and has passed; None is nothing.
     """
@@ -48,7 +48,7 @@ class Ledger:
         self,
         committed: Offset,
         clock: Callable[[], float],
-        stored_ends: frozenset[ChannelId] = frozenset(),
+        over: frozenset[ChannelId] = frozenset(),
         *,
         read_until: Callable[[ChannelId], float | None] = lambda _: None,
         gap_of: Callable[[ChannelId], Gap | None] = lambda _: None,
@@ -57,7 +57,7 @@ class Ledger:
         self._under_way: Offset | None = None
         self._clock = clock
         self._arrivals = count(1)
-        self._stored_ends = set(stored_ends)
+        self._over = set(over)
         self._read_until = read_until
         self._gap_of = gap_of
         #: Of each channel the last gap before it was opened.
@@ -107,7 +107,7 @@ class Ledger:
             return
         pages.stored(number)
         if pages.is_over:
-            self._stored_ends.add(channel_id)
+            self._over.add(channel_id)
             del self._channels[channel_id]
 
     def is_empty(self, channel_id: ChannelId) -> bool:
@@ -131,19 +131,18 @@ class Ledger:
         """
         if self._under_way is not None and start == self._under_way:
             self._committed, self._under_way = start, None
-            for pages in self._channels.values():
-                pages.committed()
+            for channel_id, pages in self._channels.items():
+                pages.committed(is_logged=channel_id in start.channels)
         elif start != self._committed:
             raise InvalidTransition("a batch under way", "an offset that is not of this query's last batches")
         if self._under_way is not None:
             return self._under_way
         now = self._clock()
-        plan = plan_batch(start, self._waiting(now), limit_bytes, frozenset(self._stored_ends))
+        plan = plan_batch(start, self._waiting(now), limit_bytes, frozenset(self._over))
         if plan is None:
             return start
         for channel_id, taken in plan.pages.items():
             self._channels[channel_id].planned(taken, plan.offset.channels[channel_id].position, now)
-        self._stored_ends &= plan.offset.channels.keys()
         self._under_way = plan.offset
         return plan.offset
 

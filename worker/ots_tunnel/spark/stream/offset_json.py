@@ -2,12 +2,13 @@
 
     {"channels": {"c": {"last": [0, 1700000000123456, 7], "to": "<token>",
                         "after": [0, 1700000000000000, 0], "from": "<token>", "rows": 120}},
-     "query": "5f0c...", "tunnel": "6e11d632-...", "version": 1}
+     "ended": ["b"], "query": "5f0c...", "readBefore": {"d": 7}, "tunnel": "6e11d632-...", "version": 1}
 
 `last` and `after` are marks: three numbers for a sequence, text in base64 for a key; missing where there is none.
 `until`, Unix seconds, is there for a channel that was idle when the batch was made; `gap`, from and to, for one of
 which changes may be missing.
-`from`, `rows` and `after` are there only if the batch has records of the channel.
+`from`, `rows` and `after` are there only if the batch has records of the channel. `ended` is missing in offsets of
+former releases, `readBefore` where it has no channel.
 
 Spark compares offsets as text, and another order of the names would be new data. So names are sorted, and equal offsets
 have equal text.
@@ -31,12 +32,17 @@ VERSION: Final = 1
 
 def offset_to_json(offset: Offset) -> dict[str, Any]:
     """The offset as JSON values, names in order."""
-    return {
+    found: dict[str, Any] = {
         "channels": {name: _channel_to_json(offset.channels[name]) for name in sorted(offset.channels)},
         "query": offset.query_id,
         "tunnel": offset.tunnel_id,
         "version": VERSION,
     }
+    if offset.ended is not None:
+        found["ended"] = sorted(offset.ended)
+    if offset.read_before:
+        found["readBefore"] = {name: offset.read_before[name] for name in sorted(offset.read_before)}
+    return dict(sorted(found.items()))
 
 
 def offset_from_json(document: Any) -> Offset:
@@ -57,6 +63,8 @@ def offset_from_json(document: Any) -> Offset:
         TunnelId(_text(fields, "tunnel")),
         _text(fields, "query"),
         {ChannelId(name): _channel_from_json(found, f"channels.{name}") for name, found in sorted(channels.items())},
+        _ended(fields),
+        _read_before(fields),
     )
 
 
@@ -117,6 +125,23 @@ def _gap(fields: Mapping[str, Any], place: str) -> Gap | None:
         case [int() as start, int() as end]:
             return Gap(start, end)
     raise _malformed(f"{place}.gap", fields["gap"], "two numbers of seconds")
+
+
+def _ended(fields: Mapping[str, Any]) -> frozenset[ChannelId] | None:
+    found = fields.get("ended")
+    if found is None:
+        return None
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise _malformed("ended", found, "a list of texts")
+    return frozenset(map(ChannelId, found))
+
+
+def _read_before(fields: Mapping[str, Any]) -> dict[ChannelId, int]:
+    found = _fields(fields.get("readBefore", {}), "readBefore")
+    for name, number in found.items():
+        if type(number) is not int:
+            raise _malformed(f"readBefore.{name}", number, "a number")
+    return {ChannelId(name): number for name, number in sorted(found.items())}
 
 
 def _fields(document: Any, place: str) -> Mapping[str, Any]:

@@ -12,6 +12,13 @@ So an offset tells of each channel
 
 and a batch can be read again from the offset at its end alone (`cut`).
 
+A channel that no batch has yet is one that this query has not read: its first page is in a batch before a checkpoint
+behind it is stored, also a page without records (`channel_pages`). So if the service has a checkpoint of such a
+channel, another client has read it (`alignment`). Two kinds of channels would look the same, and are named:
+
+    ended         those that are over: this query has read them to their ends, or they had ended before it began
+    read_before   those that others had read before the checkpoint folder was made, with their sequence numbers then
+
 Example: batch 7 has 120 records of channel c. Its offset has c with position (token T2, mark 17:30) and span (token T1,
 after 17:05, 120 rows). If batch 8 has nothing of c, its offset has the same position, and no span.
 """
@@ -80,26 +87,35 @@ class Offset:
         tunnel_id: the tunnel; a checkpoint folder of another one is refused.
         query_id: made with the first offset of a checkpoint folder: names the clients of this query.
         channels: those that were read.
+        ended, read_before: see the module. `ended` is None in a folder of a release that did not name them, in which
+            channels without a batch are compared with nothing.
     """
 
     tunnel_id: TunnelId
     query_id: str
     channels: Mapping[ChannelId, ChannelOffset] = field(default_factory=dict)
+    ended: frozenset[ChannelId] | None = frozenset()
+    read_before: Mapping[ChannelId, int] = field(default_factory=dict)
 
     @property
     def spans(self) -> Mapping[ChannelId, ChannelOffset]:
         """The channels of which the batch has records."""
         return {channel_id: found for channel_id, found in self.channels.items() if found.span is not None}
 
-    def carried(self, without: frozenset[ChannelId] = frozenset()) -> Offset:
+    def carried(self, over: frozenset[ChannelId] = frozenset()) -> Offset:
         """The positions alone, for the next batch to begin with.
 
         Args:
-            without: channels whose end the service has stored: they never come again.
+            over: all channels whose end the service has stored, and still lists: they never come again.
         """
         kept = {
             channel_id: ChannelOffset(found.position)
             for channel_id, found in self.channels.items()
-            if channel_id not in without
+            if channel_id not in over
         }
-        return replace(self, channels=kept)
+        return replace(self, channels=kept, ended=None if self.ended is None else over)
+
+    def with_channels(self, channels: Mapping[ChannelId, ChannelOffset]) -> Offset:
+        """With these channels, which it knows by that."""
+        before = {name: number for name, number in self.read_before.items() if name not in channels}
+        return replace(self, channels=channels, read_before=before)

@@ -62,10 +62,10 @@ class TunnelReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
         self._initial: Offset | None = None
 
     def initialOffset(self) -> dict[str, Any]:
-        """The offset of a query without a checkpoint: it knows no channel."""
+        """The offset of a query without a checkpoint: it has read no channel."""
         try:
             if self._initial is None:
-                self._initial = Offset(self._following().open().tunnel.tunnel_id, uuid.uuid4().hex)
+                self._initial = self._following().first_offset(uuid.uuid4().hex)
             return offset_to_json(self._initial)
         except TunnelError as error:
             raise error.with_traceback(None) from None
@@ -106,7 +106,7 @@ class TunnelReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
     def _followed_from(self, begin: Offset) -> Follower:
         follower = self._following()
         if not follower.is_following:
-            follower.follow(begin)
+            follower.follow(begin, is_new=begin == self._initial)
         return follower
 
     def _next_batch(self, begin: Offset) -> Offset:
