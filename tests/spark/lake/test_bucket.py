@@ -92,5 +92,6 @@ def test_a_bucket_that_refuses_the_keys_is_one_line_and_may_be_tried_again(
 
     last = runs.output().strip().splitlines()[-1]
     assert code == 1, runs.output()
-    assert "shop" in last, last
+    assert "sink.files: the bucket of 's3://shop/" in last, last
+    assert "credentials" in last, last
     assert "wrong-secret" not in runs.output()

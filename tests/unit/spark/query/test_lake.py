@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException
 
-from ots_tunnel.errors import QueryRefused
+from ots_tunnel.errors import QueryRefused, SinkError
 from ots_tunnel.query.document import QueryConfig
+from ots_tunnel.spark.lake.tables.delta import DeltaTable
+from ots_tunnel.spark.lake.tables.places import Delta
 from ots_tunnel.spark.query import lake, start
 from tests.support.documents.query_document import QUERY
 
@@ -103,3 +107,21 @@ def test_a_change_log_is_a_function_for_each_batch(monkeypatch: pytest.MonkeyPat
 def test_a_session_without_delta_is_refused_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(QueryRefused, match=r"spark\.sql\.extensions"):
         started(monkeypatch, Spark())
+
+
+@pytest.mark.parametrize("error", [Py4JError("no such host"), AnalysisException("no such host")])
+def test_a_bucket_that_does_not_answer_is_told_beside_its_fields(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    class Bucket(DeltaTable):
+        @property
+        def exists(self) -> bool:
+            raise error
+
+    monkeypatch.setattr(Delta, "kind", Bucket)
+    monkeypatch.setattr(lake, "check_buckets", lambda spark: None)
+
+    with pytest.raises(
+        SinkError, match=r"sink\.files: the bucket of 's3://shop/t' at http://store:1.*no such host"
+    ):
+        started(monkeypatch, Spark(**SESSION), url="s3://shop/t", endpoint="http://store:1")

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from ots_tunnel.errors import SinkError
 from ots_tunnel.query.document import QueryConfig
-from ots_tunnel.query.files import DELTA, ICEBERG, table_place
+from ots_tunnel.query.files import DELTA, ICEBERG, QueryFilesConfig, table_place
+from ots_tunnel.spark.failures import line_of_job
 from ots_tunnel.spark.lake import ChangeLog, Delta, Iceberg, Mirror, Upkeep
 from ots_tunnel.spark.lake.checkpoints import check_age
 from ots_tunnel.spark.lake.growth import ADD, MAP, REFUSE
+from ots_tunnel.spark.lake.tables.lake_table import LakeTable
 from ots_tunnel.spark.query.session import check_buckets
 
 if TYPE_CHECKING:
@@ -35,7 +38,8 @@ def start_lake(config: QueryConfig, spark: SparkSession, source: Mapping[str, st
     Raises:
         QueryRefused: a session without the format, or without Hadoop's part for a bucket, another table in the place,
             or a source table that no mirror can equal.
-        ConfigError: the source is not there. TunnelError: the service does not answer, or refuses.
+        ConfigError: the source is not there. SinkError: the bucket does not answer, or refuses. TunnelError: the same
+            of the service.
         PySparkException: Spark refuses it.
     """
     files = config.sink.files
@@ -45,6 +49,7 @@ def start_lake(config: QueryConfig, spark: SparkSession, source: Mapping[str, st
     table.check_session()
     if files.is_bucket:
         check_buckets(spark)
+        _look_into_bucket(table, files)
     spark.conf.set(_CODEC[files.format], _CODECS[files.compression])
     growth, trigger = _GROWTH[files.unknown_columns], f"{config.trigger_interval_seconds} seconds"
     if files.mode == "Mirror":
@@ -56,3 +61,21 @@ def start_lake(config: QueryConfig, spark: SparkSession, source: Mapping[str, st
     changes = spark.readStream.format("ots").options(**source).load()
     writer = changes.writeStream.foreachBatch(ChangeLog(place, growth, Upkeep()))
     return writer.option("checkpointLocation", checkpoint).trigger(processingTime=trigger).start()
+
+
+def _look_into_bucket(table: LakeTable, files: QueryFilesConfig) -> None:
+    """A first call, so that what Hadoop says stands beside the fields that it may be about.
+
+    Raises:
+        SinkError: see `start_lake`.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        table.exists  # noqa: B018  # what it says is asked for later
+    except (Py4JError, PySparkException) as error:
+        raise SinkError(
+            f"sink.files: the bucket of {files.url!r} at {files.endpoint or 'Amazon S3'} does not answer as it should: "
+            f"{line_of_job(error)}; it may be url, endpoint, region, bucketInHost or the keys of credentials"
+        ) from error
