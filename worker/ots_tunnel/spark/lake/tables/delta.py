@@ -14,7 +14,7 @@ from ots_tunnel.errors import QueryRefused
 from ots_tunnel.query.spelling import is_of_delta
 from ots_tunnel.spark.lake.replays import note_of
 from ots_tunnel.spark.lake.tables.lake_table import LakeTable
-from ots_tunnel.spark.lake.tables.statements import quoted, run
+from ots_tunnel.spark.lake.tables.statements import quoted, run, settings_in
 from ots_tunnel.spark.sessions import classic_context
 
 #: Settings of a session without which Delta's statements are not known.
@@ -79,13 +79,8 @@ class DeltaTable(LakeTable):
     def once(self, application: str, number: int) -> Iterator[bool]:
         """See `LakeTable.once`; it is Delta that leaves a write out."""
         settings = {_APP: application, _VERSION: str(number), _NOTE: note_of(application, number)}
-        for key, value in settings.items():
-            self.spark.conf.set(key, value)
-        try:
+        with settings_in(self.spark, settings):
             yield True
-        finally:
-            for key in settings:
-                self.spark.conf.unset(key)
 
     def compact(self) -> None:
         """See `LakeTable.compact`."""

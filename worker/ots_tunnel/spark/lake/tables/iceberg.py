@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Final
 from ots_tunnel.errors import ConfigError, QueryRefused
 from ots_tunnel.query.spelling import is_of_iceberg
 from ots_tunnel.spark.lake.tables.lake_table import LakeTable, is_path
-from ots_tunnel.spark.lake.tables.statements import quoted, run, text
+from ots_tunnel.spark.lake.tables.statements import quoted, run, settings_in, text
 from ots_tunnel.spark.sessions import classic_context, has_class
 
 #: Setting of a session without which Iceberg's statements are not known.
@@ -128,13 +128,8 @@ class IcebergTable(LakeTable):
             yield False
             return
         settings = {f"{_SUMMARY}{_QUERY}": application, f"{_SUMMARY}{_BATCH}": str(number)}
-        for key, value in settings.items():
-            self.spark.conf.set(key, value)
-        try:
+        with settings_in(self.spark, settings):
             yield True
-        finally:
-            for key in settings:
-                self.spark.conf.unset(key)
         self._note(application, number)
 
     def compact(self) -> None:

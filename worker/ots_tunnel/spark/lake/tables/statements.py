@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 _SUBSTITUTES: Final = "spark.sql.variable.substitute"
@@ -21,6 +23,18 @@ def run(spark: Any, statement: str) -> Any:
         return spark.sql(statement)
     finally:
         spark.conf.set(_SUBSTITUTES, before)
+
+
+@contextmanager
+def settings_in(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
+    """The session has these settings in the context, and none of them behind it."""
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key in settings:
+            spark.conf.unset(key)
 
 
 def quoted(name: str) -> str:
