@@ -161,6 +161,38 @@ def test_batches_without_rows_leave_their_numbers(source: Source, runs: Runs, ki
     assert runs.dumped("rows") == []
 
 
+#: Makes a table in a place, ages every file in it, and cleans it.
+CLEANED = """
+import os, sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+from ots_tunnel.spark.lake import Iceberg
+
+spark = SparkSession.builder.getOrCreate()
+table = Iceberg(sys.argv[1]).seen_by(spark)
+table.check_session()
+table.create([("id", "bigint")], {"made": "here"})
+for batch in range(3):
+    table.append(spark.range(batch, batch + 1), "query", batch)
+data = Path(sys.argv[2], "data")
+(data / "left.parquet").write_bytes(b"PAR1")
+for file in data.parent.rglob("*"):
+    os.utime(file, (0, 0))
+table.compact()
+table.clean(168)
+assert sorted(row.id for row in table.frame().collect()) == [0, 1, 2]
+assert table.last_batch("query") == 2
+assert not (data / "left.parquet").exists()
+"""
+
+
+@pytest.mark.parametrize("scheme", ["", "file:", "file://"])
+def test_cleaning_removes_what_no_version_has_and_nothing_else(runs: Runs, scheme: str) -> None:
+    folder = runs.folder / "lake 1" / "table"
+
+    assert runs.run("-c", CLEANED, f"{scheme}{folder}", str(folder)) == 0, runs.output()
+
+
 def test_a_folder_with_other_files_is_refused(source: Source, runs: Runs) -> None:
     source.create_tunnel(TunnelType.Stream)
     (runs.folder / "table" / "_delta_log").mkdir(parents=True)

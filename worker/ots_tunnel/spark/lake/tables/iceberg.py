@@ -35,6 +35,9 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[^.`/\s]+){2,}")
 _QUERY, _BATCH = "ots-query", "ots-batch"
 _SUMMARY: Final = "spark.sql.iceberg.snapshot-property."
 _LAST: Final = "ots-tunnel.batch."
+#: Batches that have deleted rows of a file when it is written anew: with one, an hour of scattered changes would
+#: rewrite a whole table.
+_MANY_DELETES: Final = 10
 #: Errors of Java where the jars of Iceberg are for another minor of Spark.
 _MISFIT: Final = re.compile(r"IncompatibleClassChangeError|NoSuchMethodError|NoClassDefFoundError|AbstractMethodError")
 
@@ -133,8 +136,8 @@ class IcebergTable(LakeTable):
         self._note(application, number)
 
     def compact(self) -> None:
-        """See `LakeTable.compact`; rows that a mirror has deleted or replaced go as well."""
-        self._call("rewrite_data_files", "options => map('delete-file-threshold', '1')")
+        """See `LakeTable.compact`; rows that a mirror has deleted go as well, where many batches left some."""
+        self._call("rewrite_data_files", f"options => map('delete-file-threshold', '{_MANY_DELETES}')")
 
     def clean(self, kept_hours: int) -> None:
         """See `LakeTable.clean`: old snapshots, and files that a killed program has left."""
