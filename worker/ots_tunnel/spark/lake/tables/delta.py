@@ -36,7 +36,8 @@ class DeltaTable(LakeTable):
     title: ClassVar[str] = "Delta"
     format: ClassVar[str] = "delta"
     log_folder: ClassVar[str] = "_delta_log"
-    absent: ClassVar[str] = "DELTA_MISSING_DELTA_TABLE"
+    #: The second one is of a place inside another table.
+    absent: ClassVar[frozenset[str]] = frozenset(("DELTA_MISSING_DELTA_TABLE", "DELTA_INVALID_PARTITION_PATH"))
     #: Attributes may have names with blanks, commas or dots, which Parquet's columns cannot have.
     own_properties: ClassVar[Mapping[str, str]] = {"delta.columnMapping.mode": "name"}
 

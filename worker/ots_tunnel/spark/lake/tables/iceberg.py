@@ -48,7 +48,7 @@ class IcebergTable(LakeTable):
     title: ClassVar[str] = "Iceberg"
     format: ClassVar[str] = "iceberg"
     log_folder: ClassVar[str] = "metadata"
-    absent: ClassVar[str] = "TABLE_OR_VIEW_NOT_FOUND"
+    absent: ClassVar[frozenset[str]] = frozenset(("TABLE_OR_VIEW_NOT_FOUND",))
     own_properties: ClassVar[Mapping[str, str]] = {
         "format-version": "2",
         # a batch of a mirror changes some rows of many files, which would all be written anew

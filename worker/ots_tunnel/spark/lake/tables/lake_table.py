@@ -47,8 +47,8 @@ class LakeTable(ABC):
     own_properties: ClassVar[Mapping[str, str]]
     #: The folder of the table's log, which a program that was killed may have left without a table.
     log_folder: ClassVar[str]
-    #: Condition of Spark's error that says that there is no table.
-    absent: ClassVar[str]
+    #: Conditions of Spark's errors that say that there is no table.
+    absent: ClassVar[frozenset[str]]
 
     @classmethod
     def check_path(cls, path: str) -> str:
@@ -116,7 +116,7 @@ class LakeTable(ABC):
         try:
             self.properties()
         except AnalysisException as error:
-            if error.getCondition() != self.absent:
+            if error.getCondition() not in self.absent:
                 raise
             return False
         return True
