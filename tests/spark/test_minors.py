@@ -33,12 +33,9 @@ def test_reading_a_stream(spark: Any, instance: Instance) -> None:
     """A tunnel that does not exist: what reads a stream gets as far as describing the table."""
     register(spark)
 
-    with refused(Ability.STREAM) as caught:
-        frame = spark.readStream.format("ots").options(**place(instance, tunnel="none")).load()
-        assert "action" in frame.columns
+    frame = spark.readStream.format("ots").options(**place(instance, tunnel="none")).load()
 
-    if caught is not None:
-        assert len(str(caught.value).splitlines()) <= 8
+    assert "action" in frame.columns
 
 
 def test_pushing_filters(spark: Any, instance: Instance) -> None:
