@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import pickle
 import time
@@ -18,14 +19,16 @@ from ots_emulator import Emulator
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.client.table_calls import RowChange
+from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import ConfigError, PossibleGap, ReplayDiffers, TunnelError, TunnelExpired
-from ots_tunnel.model import Action, ChannelStatus, Stage, TunnelDescription, TunnelType
+from ots_tunnel.model import FINISHED, Action, ChannelStatus, Checkpoint, Stage, TunnelDescription, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.spark.source import TablestoreDataSource
 from ots_tunnel.spark.stream import channel_pages, follower
 from ots_tunnel.spark.stream.offset_json import offset_from_json
 from ots_tunnel.spark.stream.options import DEFAULT_BATCH_BYTES, StreamOptions
+from ots_tunnel.spark.stream.tunnel_calls import NO_CLIENT
 from tests.support.waiting import wait_until
 
 from .conftest import CREDENTIALS, ROWS, Instance
@@ -408,6 +411,30 @@ def test_a_channel_that_another_client_ended_is_refused(
     with pytest.raises(ConfigError, match=r"^checkpointLocation: channel \S+ was ended by another client"):
         engine.plan()
     engine.reader.stop()
+
+
+def test_a_channel_that_others_had_read_to_its_end_is_none_of_a_new_folder(
+    instance: Instance, emulator: Emulator, tunnels: Tunnels, engines: list[Engine]
+) -> None:
+    tunnels.create()
+    parent, *_ = emulator.call("split", "demo", "flights")
+
+    async def read_to_its_end() -> None:
+        """As a client that is killed before its heartbeat tells that."""
+        client, tunnel_id = TunnelClient(instance.endpoint, "demo", CREDENTIALS), tunnels.describe().tunnel.tunnel_id
+        await client.checkpoint(tunnel_id, NO_CLIENT, parent, Checkpoint(FINISHED, 1))
+        await client.close()
+
+    asyncio.run(read_to_its_end())
+    engine = engine_of(instance, engines)
+    write(instance, 9000)
+    engine.until_rows(1)
+    wait_until(lambda: not engine.turn() and tunnels.is_over(parent))
+
+    engine.restart(reader_of(instance))
+    write(instance, 9001)
+
+    assert flights(engine.until_rows(2)) == [9000, 9001]
 
 
 def query_with_unread_children(

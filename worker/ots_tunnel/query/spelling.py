@@ -12,10 +12,11 @@ VERSIONS: Final = "_versions"
 #: every MERGE fails. Those of the first kind begin and end with an underscore, but for one.
 _OF_DELTA: Final = re.compile(r"_.*_|_source_row_index|_(change|commit)_\w+", re.IGNORECASE)
 
-#: Columns that Iceberg (seen in 1.12.0) gives each row by itself: it refuses a table with one of them.
+#: Columns that Iceberg (seen in 1.12.0) gives each row by itself, and names that it gives the members of a mirror's or
+#: a change log's own columns, such as `_others.key`: it refuses a table with one of them.
 _OF_ICEBERG: Final = re.compile(
     r"_(file|pos|deleted|spec_id|partition|row_id|last_updated_sequence_number|change_type|change_ordinal"
-    r"|commit_snapshot_id|original_.*)",
+    r"|commit_snapshot_id|original_.*)|(_others|_versions|key|sequence|deleted|others|versions|cells)\..*",
     re.IGNORECASE,
 )
 

@@ -121,7 +121,5 @@ def test_a_bucket_that_does_not_answer_is_told_beside_its_fields(
     monkeypatch.setattr(Delta, "kind", Bucket)
     monkeypatch.setattr(lake, "check_buckets", lambda spark: None)
 
-    with pytest.raises(
-        SinkError, match=r"sink\.files: the bucket of 's3://shop/t' at http://store:1.*no such host"
-    ):
+    with pytest.raises(SinkError, match=r"sink\.files: the bucket of 's3://shop/t' at http://store:1.*no such host"):
         started(monkeypatch, Spark(**SESSION), url="s3://shop/t", endpoint="http://store:1")

@@ -44,7 +44,8 @@ class ChangeLog:
     place: str | Delta
     growth: str = ADD
     upkeep: Upkeep | None = None
-    _checked: str = field(default="", init=False, repr=False)
+    #: The query and the number of the last batch that was written.
+    _written: tuple[str, int] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         place_of(self.place)
@@ -59,13 +60,14 @@ class ChangeLog:
         """
         table = place_of(self.place).seen_by(batch.sparkSession)
         query = query_of(table.spark)
-        if self._checked != query:
+        if self._written != (query, batch_id - 1):
             self._check(table, batch, query, batch_id)
         batch.persist()
         try:
             table.append(self._rows(table, batch), query, batch_id)
         finally:
             batch.unpersist()
+        self._written = query, batch_id
         if self.upkeep is not None:
             self.upkeep.run(table)
 
@@ -79,7 +81,6 @@ class ChangeLog:
             )
         table.create(columns_in(batch.schema), {_KIND: "changes"})
         check_folder(table, query, batch_id)
-        self._checked = query
 
     def _rows(self, table: LakeTable, batch: Any) -> Any:
         """The batch with the columns of the table, which grows before."""

@@ -90,7 +90,8 @@ class Mirror:
         self._expires = expires
         self._upkeep = upkeep
         self._key: tuple[str, ...] = ()
-        self._checked = ""
+        #: The query and the number of the last batch that was written.
+        self._written: tuple[str, int] | None = None
 
     def __repr__(self) -> str:
         return f"Mirror({self._options.place.table} to {self._path})"
@@ -141,9 +142,8 @@ class Mirror:
         """
         table = self._place.seen_by(batch.sparkSession)
         query = query_of(table.spark)
-        if self._checked != query:
+        if self._written != (query, batch_id - 1):
             check_folder(table, query, batch_id)
-            self._checked = query
         stored = table.frame()
         check_types(self._path, columns_in(stored.schema), (OTHERS, VERSIONS))
         batch.persist()
@@ -157,6 +157,7 @@ class Mirror:
         finally:
             rows.unpersist()
             batch.unpersist()
+        self._written = query, batch_id
         if self._upkeep is not None:
             self._upkeep.run(table)
 

@@ -29,9 +29,12 @@ def query_of(spark: Any) -> str:
 
 
 def check_folder(table: LakeTable, query_id: str, batch_id: int) -> None:
-    """Refuse a checkpoint folder and a table of which one is older than the other; once per process is enough.
+    """Refuse a checkpoint folder and a table of which one is older than the other.
+
+    A batch that follows the one that this process has written last needs no look. Any other one does: a folder may be
+    put back while the process lives on.
 
     Raises:
         QueryRefused: see `replays`.
     """
-    check_batch(table.last_batch(query_id), batch_id, table.path)
+    check_batch(table.last_batch(query_id, batch_id), batch_id, table.path)

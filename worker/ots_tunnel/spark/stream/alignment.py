@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import PossibleGap, QueryRefused, SequenceNumberMismatch, ServerUnavailable, TransportError
 from ots_tunnel.model import (
+    FINISHED,
     ChannelId,
     ChannelInfo,
     ChannelStatus,
@@ -70,7 +71,9 @@ async def first_offset(client: TunnelClient, tunnel: TunnelDescription, query_id
             ended.add(channel.channel_id)
             continue
         stored = await client.get_checkpoint(tunnel.tunnel.tunnel_id, NO_CLIENT, channel.channel_id)
-        if was_read(channel, stored):
+        if stored.token == FINISHED:
+            ended.add(channel.channel_id)  # its client was killed before it told that: no page of it ever comes
+        elif was_read(channel, stored):
             read[channel.channel_id] = stored.sequence_number
     return Offset(tunnel.tunnel.tunnel_id, query_id, ended=frozenset(ended), read_before=read)
 

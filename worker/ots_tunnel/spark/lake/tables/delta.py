@@ -59,7 +59,7 @@ class DeltaTable(LakeTable):
         """See `LakeTable.frame`."""
         return self.spark.read.format("delta").load(self.path)
 
-    def last_batch(self, application: str) -> int | None:
+    def last_batch(self, application: str, asked: int | None = None) -> int | None:
         """See `LakeTable.last_batch`; Delta's SQL does not tell it, and the history of commits ends after some time."""
         log = classic_context(self.spark)._jvm.org.apache.spark.sql.delta.DeltaLog
         snapshot = log.forTableWithSnapshot(self.spark._jsparkSession, self.path)._2()

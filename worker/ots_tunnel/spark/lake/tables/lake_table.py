@@ -81,8 +81,15 @@ class LakeTable(ABC):
         """The rows as they are now."""
 
     @abstractmethod
-    def last_batch(self, application: str) -> int | None:
-        """The last number under which an application has written; None if it has written nothing."""
+    def last_batch(self, application: str, asked: int | None = None) -> int | None:
+        """The last number under which an application has written; None if it has written nothing.
+
+        Args:
+            asked: the batch that Spark asks for: it has seen the one before written.
+
+        Raises:
+            QueryRefused: nothing tells whether the batch that is asked for is written.
+        """
 
     @abstractmethod
     def append(self, rows: Any, application: str, number: int) -> None:
