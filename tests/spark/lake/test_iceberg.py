@@ -167,6 +167,7 @@ import os, sys
 from pathlib import Path
 from pyspark.sql import SparkSession
 from ots_tunnel.spark.lake import Iceberg
+from ots_tunnel.spark.lake.tables import iceberg
 
 spark = SparkSession.builder.getOrCreate()
 table = Iceberg(sys.argv[1]).seen_by(spark)
@@ -178,7 +179,9 @@ data = Path(sys.argv[2], "data")
 (data / "left.parquet").write_bytes(b"PAR1")
 for file in data.parent.rglob("*"):
     os.utime(file, (0, 0))
+iceberg._MOST_SNAPSHOTS = 2
 table.compact()
+assert spark.table(f"{table.place}.snapshots").count() == 2
 table.clean(168)
 assert sorted(row.id for row in table.frame().collect()) == [0, 1, 2]
 assert table.last_batch("query") == 2
