@@ -8,6 +8,7 @@ import pickle
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -863,3 +864,14 @@ def test_a_gap_is_told_by_the_next_process_where_one_was_killed_before_it_told(
     assert told is not None
     ((start, end),) = told["passedGaps"].values()
     assert end - start > 99 * 3600
+
+
+def test_figures_are_in_a_file_where_one_is_asked_for(
+    instance: Instance, tunnels: Tunnels, engines: list[Engine], tmp_path: Path
+) -> None:
+    tunnels.create()
+    write(instance, 9001)
+
+    engine_of(instance, engines, reportFile=str(tmp_path / "report")).until_rows(1)
+
+    assert json.loads((tmp_path / "report").read_text())["channels"] == 1

@@ -80,8 +80,8 @@ Options of a stream, `spark.readStream.format("ots")`, which follows a tunnel (`
     heartbeatTimeoutSeconds     default 30, at least three intervals
     onPossibleGap               changes that may be missing fail the query (`stop`, default), or are passed (`continue`)
     clientTag                   what the ids of the query's clients begin with, default nothing
-    reportFile                  before PySpark 4.2, which shows no figures of a source: a file beside the driver that
-                                gets channels, lag and passed gaps as JSON, default none
+    reportFile                  a file beside the driver that gets channels, lag and passed gaps as JSON, default none:
+                                PySpark before 4.2 shows no figures of a source
 
 docs/architecture.md 7 says where each part runs. The client retries calls, Spark retries tasks; both read again.
 """

@@ -63,8 +63,8 @@ def start_lake(config: QueryConfig, spark: SparkSession, source: Mapping[str, st
     return writer.option("checkpointLocation", checkpoint).trigger(processingTime=trigger).start()
 
 
-def _look_into_bucket(table: LakeTable, files: QueryFilesConfig) -> None:
-    """A first call, so that what Hadoop says stands beside the fields that it may be about.
+def _look_into_bucket(table: LakeTable, files: QueryFilesConfig) -> bool:
+    """Whether there is a table: a first call, so that what Hadoop says stands beside the fields that it may be about.
 
     Raises:
         SinkError: see `start_lake`.
@@ -73,7 +73,7 @@ def _look_into_bucket(table: LakeTable, files: QueryFilesConfig) -> None:
     from pyspark.errors import PySparkException
 
     try:
-        table.exists  # noqa: B018  # what it says is asked for later
+        return table.exists
     except (Py4JError, PySparkException) as error:
         raise SinkError(
             f"sink.files: the bucket of {files.url!r} at {files.endpoint or 'Amazon S3'} does not answer as it should: "

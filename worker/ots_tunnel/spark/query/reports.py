@@ -28,7 +28,7 @@ def report_file(version: str) -> Iterator[Path | None]:
 def last_progress(query: Any, report: Path | None) -> Mapping[str, Any] | None:
     """Spark's last progress of a query with the figures of its source; None before the first one."""
     found: Mapping[str, Any] | None = query.lastProgress
-    if found is None or report is None or not report.exists():
+    if found is None or report is None or not found.get("sources") or not report.exists():
         return found
     source, *others = found["sources"]
     return {**found, "sources": [{**source, "latestOffset": report.read_text()}, *others]}

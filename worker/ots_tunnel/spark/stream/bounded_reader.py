@@ -42,6 +42,7 @@ class BoundedReader(TunnelReader, SupportsTriggerAvailableNow):  # type: ignore[
         try:
             begin = offset_from_json(start)
             end = self._next_batch(begin) if self._until is None else self._next_available(begin, self._until)
+            self._write_report()
             return start if end == begin else offset_to_json(end)
         except TunnelError as error:
             raise error.with_traceback(None) from None

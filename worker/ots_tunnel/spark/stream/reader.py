@@ -19,10 +19,12 @@ An error leaves each method with the lines of this module alone (`with_traceback
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import uuid
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -114,6 +116,13 @@ class TunnelReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
         follower, limit = self._followed_from(begin), self._options.batch_bytes
         end = follower.next_batch(begin, limit)
         return follower.next_batch(begin, limit) if end == begin and follower.wait(WAIT_SECONDS) else end
+
+    def _write_report(self) -> None:
+        if self._options.report_file and self._follower is not None:
+            path = Path(self._options.report_file)
+            new = path.with_name(f"{path.name}.new")
+            new.write_text(json.dumps(self._follower.report()))
+            os.replace(new, path)
 
     def _end_with_sigterm(self) -> None:
         """Hand the channels back at SIGTERM, in the planner alone: elsewhere the signal belongs to the program."""

@@ -10,7 +10,7 @@ Theory of operation. A batch begins where the one before has ended, so the reade
 
 Spark asks for the next batch when it has committed the one before, as newer minors do.
 
-It shows no figures of a source in a query's progress. The option `reportFile` is a file that gets them.
+It shows no figures of a source in a query's progress, for which there is the option `reportFile`.
 
 With the trigger `availableNow` Spark asks once, whatever the batch holds: there is no way for a source to tell that
 more is there.
@@ -18,10 +18,7 @@ more is there.
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql.datasource import InputPartition
@@ -47,7 +44,7 @@ class RememberingReader(TunnelReader):
             begin = offset_from_json(start)
             end = self._next_batch(begin)
             self._end = start if end == begin else offset_to_json(end)
-            self._report()
+            self._write_report()
         except TunnelError as error:
             raise error.with_traceback(None) from None
         return self._end
@@ -56,10 +53,3 @@ class RememberingReader(TunnelReader):
         """See `TunnelReader.partitions`; the next batch begins at the end of this one."""
         self._end = end
         return [] if start == end else super().partitions(start, end)
-
-    def _report(self) -> None:
-        if self._options.report_file and self._follower is not None:
-            path = Path(self._options.report_file)
-            new = path.with_name(f"{path.name}.new")
-            new.write_text(json.dumps(self._follower.report()))
-            os.replace(new, path)
