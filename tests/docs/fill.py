@@ -12,7 +12,7 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 
-from tests.bench.tables.speed import memory, pages, shards, sinks, spark, speed
+from tests.bench.tables.speed import memory, pages, shards, sinks, spark, spark_besides, speed
 from tests.docs.chart_values import chart_values
 from tests.docs.machines import client_picture, picture
 from tests.docs.object_fields import fields_of, refusals
@@ -56,6 +56,7 @@ PARTS: Mapping[str, Mapping[str, Part]] = {
         "shards": shards,
         "sinks": sinks,
         "spark": spark,
+        "spark besides": spark_besides,
         "pages": pages,
         "memory": memory,
     },

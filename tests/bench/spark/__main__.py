@@ -14,57 +14,82 @@ import asyncio
 import os
 import sys
 import tempfile
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Final
 
-from tests.bench.bench_scene import bench_scene_on
+from tests.bench.bench_scene import BenchScene, bench_scene_on
+from tests.bench.emulator_target import Goal
 from tests.bench.figures import add_to_file
 from tests.bench.spark.measuring import SETTINGS, SparkBench
+from tests.bench.spark.mirror_lag import SECONDS, mirror_lag
 from tests.bench.spark.passes import LARGE, SMALL
-from tests.bench.spark.session import session_environment
+from tests.bench.spark.session import SparkHost, jars_of_session
+from tests.bench.spark.small_batches import BATCHES, small_batches
+from tests.bench.spark.wire import wire
 from tests.bench.spark.works import WORKS
 from tests.bench.start import MachineUnfit, built, options_of, parser_of, say, two_cores
-from tests.bench.tables.speed import spark_table
+from tests.bench.tables.speed import spark_besides_table, spark_table
 from tests.support.programs.java_program import build_java_worker
 
+Measure = Callable[[BenchScene, SparkHost, int], Awaitable[list[Goal]]]
+#: What is no cost of rows, by its name on the command line, with its size.
+BESIDES: Final[Mapping[str, tuple[Measure, int]]] = {
+    "wire": (wire, SMALL),
+    "single": (small_batches, BATCHES),
+    "mirror": (mirror_lag, SECONDS),
+}
 #: Divisor of all sizes under `--quick`.
 QUICK = 10
 
 
 def main() -> int:
     """Measure, print, write the file."""
-    options = options_of(parser_of(__doc__, [work.name for work in WORKS], minutes=20))
+    options = options_of(parser_of(__doc__, [*(work.name for work in WORKS), *BESIDES], minutes=30))
     try:
-        server_core, spark_core = two_cores()
-        environment = session_environment()
+        server_core, core = two_cores()
+        jars = jars_of_session()
         java = built(build_java_worker)
     except MachineUnfit as reason:
         print(reason, file=sys.stderr)
         return 2
     os.sched_setaffinity(0, (server_core,))
-    asyncio.run(_bench(options, environment, java, server_core, spark_core))
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_bench(options, SparkHost(Path(folder), jars, server_core, core), java))
     return 0
 
 
-async def _bench(
-    options: argparse.Namespace, environment: dict[str, str], java: Path, server_core: int, spark_core: int
-) -> None:
-    documents = []
+async def _bench(options: argparse.Namespace, host: SparkHost, java: Path) -> None:
+    documents: list[dict[str, object]] = []
+    divisor = QUICK if options.quick else 1
     works = [work for work in WORKS if work.name in options.only]
-    sizes = [size // (QUICK if options.quick else 1) for size in (SMALL, LARGE)]
-    async with bench_scene_on(server_core) as scene:
-        with tempfile.TemporaryDirectory() as folder:
-            bench = SparkBench(scene, Path(folder), environment, java, spark_core, options.rounds)
-            await bench.prepare(works, sizes)
-            began = asyncio.get_running_loop().time()
-            for work in works:
-                if asyncio.get_running_loop().time() - began > options.minutes * 60:
-                    say(f"{work.words}: left out, because {options.minutes:g} minutes are over")
-                    continue
-                found = await bench.measure(work)
-                documents += found
-                if not options.quick:
-                    add_to_file(options.output, found)
-    print(f"load average {os.getloadavg()[0]:.1f}; {SETTINGS}\n\n{spark_table(documents)}")
+    async with bench_scene_on(host.server_core) as scene:
+        bench = SparkBench(scene, host, java, options.rounds)
+        await bench.prepare(works, [size // divisor for size in (SMALL, LARGE)])
+        measures: dict[str, Callable[[], Awaitable[list[dict[str, object]]]]] = {
+            work.words: partial(bench.measure, work) for work in works
+        }
+        measures |= {
+            name: partial(_documents, measure, scene, host, size // divisor)
+            for name, (measure, size) in BESIDES.items()
+            if name in options.only
+        }
+        began = asyncio.get_running_loop().time()
+        for words, measure in measures.items():
+            if asyncio.get_running_loop().time() - began > options.minutes * 60:
+                say(f"{words}: left out, because {options.minutes:g} minutes are over")
+                continue
+            found = await measure()
+            documents += found
+            if not options.quick:
+                add_to_file(options.output, found)
+    print(f"load average {os.getloadavg()[0]:.1f}; {SETTINGS}")
+    print(f"\n{spark_table(documents)}\n{spark_besides_table(documents)}")
+
+
+async def _documents(measure: Measure, scene: BenchScene, host: SparkHost, size: int) -> list[dict[str, object]]:
+    return [goal.document() for goal in await measure(scene, host, size)]
 
 
 if __name__ == "__main__":

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ots_tunnel.client.table_calls import RowChange
-from ots_tunnel.model import Action, KeyColumn, KeyType
-from ots_tunnel.protocol.plainbuffer.codec import encode_row
-from ots_tunnel.tables import TableSchema
-from tests.bench.bench_scene import REQUEST_ROWS, BenchScene, key_of, record_bytes, row_of
+from tests.bench.bench_scene import BenchScene, record_bytes
 from tests.bench.emulator_target import Goal
 from tests.bench.figures import Figure
 from tests.bench.spark.passes import LARGE, SMALL, Cost, cost_of, passes_of, tables_of
+from tests.bench.spark.rows import create_rows
+from tests.bench.spark.session import SparkHost
 from tests.bench.spark.works import KEYS, SparkWork
 from tests.bench.start import say
-from tests.bench.tables.speed import SPARK
+from tests.bench.tables.speed import SPARK, SPARK_BESIDES
 from tests.support.programs.go_program import ACCOUNT
 from tests.support.programs.java_program import QUICKEST_JVM
 from tests.support.programs.processes import inherited_environment
 
 UNIT = "CPU s/M rows"
 LOG = "changes"
+#: Bytes of a split where several tasks read a table: the small one has two of them or more.
+SPLIT = 16 << 20
 SETTINGS = f"rows of {record_bytes()} bytes, one task, one partition, {SMALL:,} and {LARGE:,} rows"
 
 
@@ -32,17 +31,12 @@ class SparkBench:
     """All works on one emulator.
 
     Args:
-        environment: of programs with Spark.
         java: the program around the vendor's Java SDK.
         pairs: of a small and a large table, for each contender.
     """
 
-    def __init__(
-        self, scene: BenchScene, folder: Path, environment: dict[str, str], java: Path, core: int, pairs: int
-    ) -> None:
-        self._scene, self._folder = scene, folder
-        self._environment, self._java = environment, java
-        self._core, self._pairs = core, pairs
+    def __init__(self, scene: BenchScene, host: SparkHost, java: Path, pairs: int) -> None:
+        self._scene, self._host, self._java, self._pairs = scene, host, java, pairs
         self._sizes: list[int] = []
 
     async def prepare(self, works: Sequence[SparkWork], sizes: list[int]) -> None:
@@ -51,7 +45,7 @@ class SparkBench:
         if any(work.source == "table" for work in works):
             for name, rows in zip(("small", "large"), sizes, strict=True):
                 say(f"writing {rows:,} rows into table {name}")
-                await self._fill(name, rows)
+                await create_rows(self._scene, name, rows)
         if any(work.source == "tunnel" for work in works):
             say(f"writing {sizes[-1]:,} changes into table {LOG}")
             await self._scene.create_source(LOG, sizes, channels=1)
@@ -64,9 +58,11 @@ class SparkBench:
         found = [Goal(f"{name} ({SETTINGS})", ours.total, work.most, UNIT, at_least=False).document()]
         python = Goal(f"{name}, Python alone ({SETTINGS})", ours.python, work.most_python, UNIT, at_least=False)
         found.append(python.document())
+        if work.most_growth is not None:
+            found.append((await self._growth(work, work.most_growth)).document())
         for peer, command, environment in self._peers(work) if work.has_peers else ():
             passes = await asyncio.to_thread(
-                passes_of, command, self._core, environment, len(tables_of(self._pairs, "", ""))
+                passes_of, command, (self._host.core,), environment, len(tables_of(self._pairs, "", ""))
             )
             theirs = cost_of(passes)
             say(f"{work.words}, a loop in {peer}: {theirs.total:.2f} {UNIT}")
@@ -75,28 +71,33 @@ class SparkBench:
             )
         return found
 
-    async def _spark(self, work: SparkWork) -> Cost:
+    async def _growth(self, work: SparkWork, most: float) -> Goal:
+        """What the rows cost with two tasks at a time, beside one after the other: the same tasks, on two cores."""
+        one, two = [await self._spark(work, tasks, splitBytes=str(SPLIT)) for tasks in (1, 2)]
+        say(f"{work.words}, two tasks at a time: {two.total:.2f} {UNIT} beside {one.total:.2f}")
+        name = f"{SPARK_BESIDES}: CPU of two tasks at a time beside one, {work.words}"
+        return Goal(f"{name} (splits of {SPLIT >> 20} MiB)", two.total / one.total, most, "times", at_least=False)
+
+    async def _spark(self, work: SparkWork, tasks: int = 1, **options: str) -> Cost:
         if work.source == "tunnel":
             small, large = self._sizes
             rows = tables_of(self._pairs, str(small), str(large))
             tunnels = [await self._scene.create_tunnel(LOG, int(each)) for each in rows]
-            options = {"table": LOG, "columns": ", ".join(f"{name} {kind}" for name, kind in work.declared)}
-            runs, given = [each.name for each in tunnels], {"of": "tunnel", "options": options}
+            options |= {"table": LOG, "columns": ", ".join(f"{name} {kind}" for name, kind in work.declared)}
+            runs, given = [each.name for each in tunnels], {"of": "tunnel"}
         else:
             runs = tables_of(self._pairs, "small", "large")
-            given = {"of": "table", "options": {}, "rows": dict(zip(("small", "large"), self._sizes, strict=True))}
-        account = {"endpoint": self._scene.endpoint, "instance": "demo", "credentialsDirectory": str(self._keys())}
+            given = {"of": "table", "rows": dict(zip(("small", "large"), self._sizes, strict=True))}
         document = {
             **given,
             "kind": work.kind,
             "runs": runs,
             "schema": work.schema,
-            "options": {**account, **given["options"]},
-            "folder": str(self._folder / work.name),
+            "options": {**self._host.account(self._scene.endpoint), **options},
         }
-        (self._folder / work.name).mkdir()
-        command = [sys.executable, "-m", "tests.bench.programs.spark_program", json.dumps(document)]
-        return cost_of(await asyncio.to_thread(passes_of, command, self._core, self._environment, len(runs)))
+        command = self._host.command("spark_program", f"{work.name}-{tasks}-{len(options)}", document)
+        cores = (self._host.core,) if tasks == 1 else (self._host.server_core, self._host.core)
+        return cost_of(await asyncio.to_thread(passes_of, command, cores, self._host.environment(tasks), len(runs)))
 
     def _peers(self, work: SparkWork) -> list[tuple[str, list[str], dict[str, str]]]:
         """Name, command and environment of each loop."""
@@ -111,18 +112,3 @@ class SparkBench:
             java.append(f"-columns={','.join(columns)}")
         plain = inherited_environment()
         return [("Python", python, plain), ("Java", java, {**plain, "JAVA_OPTIONS": QUICKEST_JVM})]
-
-    async def _fill(self, name: str, rows: int) -> None:
-        schema = TableSchema(name, (KeyColumn("device", KeyType.STRING), KeyColumn("reading", KeyType.INTEGER)))
-        await self._scene.create_empty(schema, channels=1)
-        for start in range(0, rows, REQUEST_ROWS):
-            numbers = range(start, min(start + REQUEST_ROWS, rows))
-            changes = [RowChange(Action.PUT, encode_row(key_of(each), row_of(each))) for each in numbers]
-            await self._scene.write(name, changes)
-
-    def _keys(self) -> Path:
-        folder = self._folder / "keys"
-        folder.mkdir(exist_ok=True)
-        (folder / "accessKeyId").write_text(ACCOUNT["key-id"])
-        (folder / "accessKeySecret").write_text(ACCOUNT["key-secret"])
-        return folder

@@ -47,8 +47,8 @@ def tables_of(pairs: int, small: str, large: str) -> list[str]:
     return [large] * WARM + [small, large] * pairs
 
 
-def passes_of(command: Sequence[str], core: int, environment: Mapping[str, str], count: int) -> list[Pass]:
-    """Run a program on one core; what it read, in its order.
+def passes_of(command: Sequence[str], cores: Sequence[int], environment: Mapping[str, str], count: int) -> list[Pass]:
+    """Run a program on these cores; what it read, in its order.
 
     Raises:
         RuntimeError: it failed, or read fewer tables.
@@ -64,7 +64,7 @@ def passes_of(command: Sequence[str], core: int, environment: Mapping[str, str],
             os.killpg(process.pid, signal.SIGKILL)
 
     with subprocess.Popen(
-        ["taskset", "-c", str(core), *command],
+        ["taskset", "-c", ",".join(map(str, cores)), *command],
         env=dict(environment),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

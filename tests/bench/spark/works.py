@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -25,6 +26,7 @@ class SparkWork:
         columns: that are read; the stream's attributes, or all columns of a table.
         most: CPU seconds per million rows that it may take.
         most_python: the same of interpreters alone, where there is such a goal.
+        most_growth: how many times as much it may take with two tasks at a time, where that is measured.
         has_peers: whether loops around GetRange of the vendor's SDKs read the same.
     """
 
@@ -34,6 +36,7 @@ class SparkWork:
     columns: tuple[str, ...]
     most: float
     most_python: float | None = None
+    most_growth: float | None = None
     has_peers: bool = False
 
     @property
@@ -44,7 +47,7 @@ class SparkWork:
     @property
     def schema(self) -> str:
         """Of a table, in Spark's words."""
-        return ", ".join(f"{name} {ALL[name]}" for name in self.columns)
+        return schema_of(self.columns)
 
     @property
     def declared(self) -> tuple[tuple[str, str], ...]:
@@ -57,8 +60,13 @@ class SparkWork:
         return tuple(name for name in self.columns if name not in KEYS)
 
 
+def schema_of(columns: Iterable[str]) -> str:
+    """Some of the columns, in Spark's words."""
+    return ", ".join(f"{name} {ALL[name]}" for name in columns)
+
+
 WORKS: Final = (
-    SparkWork("read", "read 10 columns into nothing", "read_into_noop", tuple(ALL), 4.5, 2.0, has_peers=True),
+    SparkWork("read", "read 10 columns into nothing", "read_into_noop", tuple(ALL), 4.5, 2.0, 1.4, has_peers=True),
     SparkWork("two", "read 2 of 10 columns into nothing", "read_into_noop", TWO, 3.0, has_peers=True),
     SparkWork("parquet", "read 10 columns into Parquet", "read_into_parquet", tuple(ALL), 6.0),
     SparkWork("delta", "read 10 columns into Delta", "read_into_delta", tuple(ALL), 6.0),

@@ -34,6 +34,9 @@ SPARK = "rows in Spark"
 _SPARK = re.compile(
     SPARK + r": (?P<work>[^,(]+)(, (?P<part>Python alone|beside a loop in (?P<peer>Python|Java)))? \(.*\)"
 )
+#: Begins the names of the figures about Spark that are no cost of rows.
+SPARK_BESIDES = "Spark besides"
+_SPARK_BESIDES = re.compile(SPARK_BESIDES + r": (?P<what>.+) \(.*\)")
 _SPARK_HEADERS = ("work", "ours", "at most", "met", "Python's part", "at most", "loop in Python", "loop in Java")
 _SINK_HEADERS = ("sink", "ours", "at most", "Java", "Go", "times better", "at least", "met")
 
@@ -61,6 +64,11 @@ def shards() -> str:
 def spark() -> str:
     """The table about Spark of the last kept run."""
     return spark_table(json.loads(BENCH.read_text()))
+
+
+def spark_besides() -> str:
+    """The table about Spark, besides the costs of rows, of the last kept run."""
+    return spark_besides_table(json.loads(BENCH.read_text()))
 
 
 def memory() -> str:
@@ -97,6 +105,18 @@ def spark_table(documents: Iterable[Mapping[str, Any]]) -> str:
         most = "" if python["goal"] is None else _number(python["goal"])
         rows.append((work, _number(whole["ours"]), _number(whole["goal"]), met, _number(python["ours"]), most, *peers))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def spark_besides_table(documents: Iterable[Mapping[str, Any]]) -> str:
+    """The rows of `bench.json` about Spark that are no cost of rows."""
+    found = [(match["what"], each) for each in documents if (match := _SPARK_BESIDES.fullmatch(each["name"]))]
+    if not found:
+        return "No run of `make bench` with these has been kept yet.\n"
+    lines = [("what", "ours", "at most", "unit", "met"), ("---",) * 5]
+    for what, each in found:
+        met = "" if each["met"] is None else _WORDS[each["met"]]
+        lines.append((what, _number(each["ours"]), _number(each["goal"]), each["unit"], met))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def shard_table(documents: Iterable[Mapping[str, Any]]) -> str:

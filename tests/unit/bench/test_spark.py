@@ -83,20 +83,20 @@ def test_a_program_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     began = time.monotonic()
 
     with pytest.raises(RuntimeError, match="read 0 of 1 tables in 1 s"):
-        passes_of(["sleep", "30"], min(os.sched_getaffinity(0)), inherited_environment(), 1)
+        passes_of(["sleep", "30"], [min(os.sched_getaffinity(0))], inherited_environment(), 1)
 
     assert time.monotonic() - began < 20
 
 
 def test_a_program_is_measured_table_by_table(tmp_path: Path) -> None:
     program = 'print("a line"); print(\'{"rows": 5}\'); print(\'{"rows": 1}\')'
-    core = min(os.sched_getaffinity(0))
+    cores = [min(os.sched_getaffinity(0))]
 
-    found = passes_of([sys.executable, "-c", program], core, inherited_environment(), 2)
+    found = passes_of([sys.executable, "-c", program], cores, inherited_environment(), 2)
 
     assert [each.rows for each in found] == [5, 1]
     with pytest.raises(RuntimeError, match="read 2 of 3 tables, status 0: a line"):
-        passes_of([sys.executable, "-c", program], core, inherited_environment(), 3)
+        passes_of([sys.executable, "-c", program], cores, inherited_environment(), 3)
 
 
 def test_every_pair_begins_with_the_small_table() -> None:
