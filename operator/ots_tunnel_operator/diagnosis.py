@@ -79,7 +79,7 @@ def service_problem(error: Exception, place: Place) -> Problem:
         case TunnelExpired():
             return Problem(
                 Reason.TUNNEL_EXPIRED,
-                "the tunnel has expired, undelivered changes are lost: to start over, use `kubectl ott reset`",
+                "the tunnel has expired, undelivered changes are lost: `kubectl ott why` says how to start over",
                 ("TunnelReady",),
             )
         case ServerUnavailable():

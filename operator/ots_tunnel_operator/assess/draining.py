@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.lag import orphaned
-from ots_tunnel_operator.assess.spark.application_state import Application, AppState
+from ots_tunnel_operator.assess.spark.application_state import Application
 from ots_tunnel_operator.assess.spark.query import Query
 from ots_tunnel_operator.assess.spark.query_state import QueryState
 from ots_tunnel_operator.assess.spark.snapshot import Snapshot
@@ -34,12 +34,12 @@ def draining(world: World, snapshot: Snapshot, query: Query) -> str:
     elif is_deployed(world):
         found.append("the workers' Deployment is not at 0 yet")
     elif _runs(query.application, world.query_pods, is_seen=query.state is not QueryState.OPERATOR_MISSING):
-        found.append("the query's SparkApplication is stopping")
+        found.append(_stopping("query", query.application, world.query_pods))
     elif client := client_without_pod(world):
         part = world.resource.spec.source.part
         found.append(f"client {client!r} holds {part}s although its pod is gone: {gone(world)}")
     if _runs(snapshot.application, world.spark_pods, is_seen=snapshot.state is not SnapshotState.OPERATOR_MISSING):
-        found.append("the snapshot's SparkApplication is stopping")
+        found.append(_stopping("snapshot", snapshot.application, world.spark_pods))
     return " and ".join(found)
 
 
@@ -54,8 +54,16 @@ def gone(world: World) -> str:
 
 def _runs(application: Application | None, pods: Iterable[SparkPod], *, is_seen: bool) -> bool:
     """Whether something of an application may run; nothing of one that no Spark operator has seen."""
-    runs = application is not None and not (application.state.terminal or application.state is AppState.SUSPENDED)
+    runs = application is not None and not (application.state.terminal or application.is_suspended)
     return (runs and is_seen) or any(pod.is_alive and not pod.terminated for pod in pods)
+
+
+def _stopping(what: str, application: Application | None, pods: Iterable[SparkPod]) -> str:
+    found = f"the {what}'s SparkApplication is stopping"
+    if application is None or not application.suspend or any(pod.is_alive for pod in pods):
+        return found
+    state = application.state or "new"
+    return f"{found}: it is {state} and has no pod, so that the Spark operator has to say that it ended"
 
 
 def client_without_pod(world: World) -> str:

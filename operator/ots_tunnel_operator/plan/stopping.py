@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ots_tunnel_operator.assess.assessment import Assessment
-from ots_tunnel_operator.assess.spark.application_state import Application, AppState
+from ots_tunnel_operator.assess.spark.application_state import Application
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.plan.actions import Action, ApplyObject, ApplyToExisting, ScaleDown
 from ots_tunnel_operator.world.pod import SparkPod
@@ -37,7 +37,7 @@ def suspend_application(
     """
     if application is None and any(pod.is_alive and not pod.terminated for pod in pods):
         return (ApplyToExisting(_suspended(render())),)
-    if application is None or application.state.terminal or application.state is AppState.SUSPENDED:
+    if application is None or application.state.terminal or application.is_suspended:
         return None
     if application.suspend:
         return ()

@@ -45,7 +45,13 @@ def progress_record(
 
 
 def spark_application(
-    state: str, *, age: float = 300, ended: float | None = None, error: str = "", executors: tuple[str, ...] = ()
+    state: str,
+    *,
+    age: float = 300,
+    ended: float | None = None,
+    error: str = "",
+    executors: tuple[str, ...] = (),
+    **spec: Any,
 ) -> Children:
     """An application with a driver and executors; `ended` is the end of its last attempt."""
     status: dict[str, Any] = {
@@ -56,7 +62,7 @@ def spark_application(
     if ended is not None:
         status["terminationTime"] = timestamp(ended)
     metadata = {"name": NAME, "creationTimestamp": timestamp(NOW - age)}
-    return {("SparkApplication", NAME): {"metadata": metadata, "spec": {}, "status": status}}
+    return {("SparkApplication", NAME): {"metadata": metadata, "spec": spec, "status": status}}
 
 
 def spark_world(children: Children, status: dict[str, Any] | None = None, **changes: Any) -> World:

@@ -61,6 +61,11 @@ class Application:
     generation: int = 1
     """1 until a client changes its spec."""
 
+    @property
+    def is_suspended(self) -> bool:
+        """Whether nothing runs, and nothing will: one that is not to be suspended any more is started."""
+        return self.state is AppState.SUSPENDED and self.suspend
+
 
 def read_application(app: Mapping[str, Any]) -> Application:
     """Read an application; a state that this release does not know becomes UNKNOWN."""

@@ -13,15 +13,17 @@ Two parts tell of it:
     1. workers follow the changes, or none do                             NOT_USED
     2. the application was not picked up for long, and has no pod         OPERATOR_MISSING
     3. it has ended                                                       FAILED
-    4. the record has the error of a driver: no later one has followed    RETRYING, unless it is being stopped
+    4. the record has the error of a driver, and no later one has had     RETRYING, unless it is being stopped
+       ATTEMPT_SECONDS
     5. it is said to run, and has no driver                               INTERRUPTED
     6. a driver runs, and has recorded progress since its start           FOLLOWING, or SILENT after SILENT_SECONDS
     7. otherwise the state of the application decides                     `query_state.BY_APPLICATION`
 
 A driver keeps its error in the record until the next one follows the tunnel, so that the object does not seem well
-between two attempts. What no attempt repairs ends with exit code 0: then the application is COMPLETED, and the record
-says why. Exit code 2, a document or pod that is wrong, leaves no record: the Spark operator tells the code, also while
-the application waits for its next attempt.
+between two attempts. One that is there for ATTEMPT_SECONDS is judged by itself: it may wait for a node, or bring
+existing rows for hours. What no attempt repairs ends with exit code 0: then the application is COMPLETED, and the
+record says why. Exit code 2, a document or pod that is wrong, leaves no record: the Spark operator tells the code, also
+while the application waits for its next attempt.
 
 The record's times are the driver's, and the start of its pod is that of its node, so both are by one clock. Where that
 is not known the submission stands for it, by the clock of the Spark operator, which may differ by CLOCK_SECONDS. So may
@@ -48,6 +50,8 @@ from ots_tunnel_operator.world.world import World
 CLOCK_SECONDS = 60.0
 #: Age in seconds from which on a record tells nothing of the driver: an API server may refuse two writes of the driver.
 SILENT_SECONDS = 3 * ALIVE_SECONDS + CLOCK_SECONDS
+#: Seconds for which a driver stands behind the error of the one before: most that fail again fail earlier.
+ATTEMPT_SECONDS = 300.0
 #: States in which an error of the record is that of a driver that somebody has stopped since, or that comes again.
 _STOPPED = frozenset({AppState.SUSPENDING, AppState.SUSPENDED, AppState.RESUMING, AppState.INVALIDATING})
 
@@ -127,14 +131,16 @@ def _state(world: World, app: Application | None, record: QueryRecord | None, mi
         state = QueryState.RETRYING
     if state is QueryState.FAILED:
         return state
-    if record is not None and record.progress.error:
+    if record is not None and record.progress.error and not _is_another_try(world, record):
         return state if app.state in _STOPPED else QueryState.RETRYING
     if app.state is not AppState.RUNNING:
         return state
     drivers = drivers_of(world)
     if not drivers:
         return QueryState.INTERRUPTED
-    if record is None or record.updated is None or not _is_since(drivers, app, record.updated):
+    if record is None or record.updated is None or record.progress.error:
+        return state
+    if not _is_since(drivers, app, record.updated):
         return state
     return QueryState.SILENT if world.now - record.updated > SILENT_SECONDS else QueryState.FOLLOWING
 
@@ -142,6 +148,12 @@ def _state(world: World, app: Application | None, record: QueryRecord | None, mi
 def drivers_of(world: World) -> tuple[SparkPod, ...]:
     """The pods of a driver that has not ended."""
     return tuple(pod for pod in world.query_pods if pod.is_alive and not pod.terminated and not pod.is_executor)
+
+
+def _is_another_try(world: World, record: QueryRecord) -> bool:
+    """Whether a driver is there for long that was created after the record was written."""
+    since = (record.updated or 0.0) - CLOCK_SECONDS
+    return any(pod.created >= since and world.now - pod.created >= ATTEMPT_SECONDS for pod in drivers_of(world))
 
 
 def _is_since(drivers: tuple[SparkPod, ...], app: Application, updated: float) -> bool:
@@ -165,6 +177,7 @@ def _message(state: QueryState, app: Application | None, progress: QueryProgress
     if app is None:
         return "the SparkApplication is being created"
     error = progress.error if progress is not None else ""
+    former = f"; the one before it has ended: {error}" if error else ""
     match state:
         case QueryState.OPERATOR_MISSING:
             return "no Spark operator has picked up the SparkApplication"
@@ -173,9 +186,9 @@ def _message(state: QueryState, app: Application | None, progress: QueryProgress
         case QueryState.STARTING if app.state is AppState.NEW:
             return "the SparkApplication waits for the Spark operator"
         case QueryState.STARTING if app.state is AppState.SUBMITTED:
-            return "the Spark operator has submitted the driver"
+            return f"the Spark operator has submitted the driver{former}"
         case QueryState.STARTING:
-            return "the driver runs, and does not follow the tunnel yet"
+            return f"the driver runs, and does not follow the tunnel yet{former}"
         case QueryState.FAILED if app.state is AppState.COMPLETED and error:
             return f"the query cannot go on: {error}"
         case QueryState.FAILED if app.state is AppState.COMPLETED:

@@ -272,6 +272,24 @@ def test_suspension_stops_the_query_and_is_over_when_the_channels_are_free() -> 
     assert reported(freed)["phase"] == "Suspended"
 
 
+def test_an_application_that_is_to_run_again_is_not_suspended() -> None:
+    """It was resumed, and the Spark operator has not acted yet: it starts a driver."""
+    found = query_world(
+        query_app("SUSPENDED", suspend=False) | query_record(), query_resource(suspend=True), query_pods=(), tunnel=FREE
+    )
+
+    assert applied(found)["spec"]["suspend"] is True
+    assert conditions(found)["Suspended"] == ("False", "Suspending")
+
+
+def test_an_application_that_nothing_sets_to_suspended_says_who_has_to() -> None:
+    running = query_app("RUNNING", suspend=True) | query_record()
+    found = query_world(running, query_resource(suspend=True), query_pods=(), tunnel=FREE)
+
+    message = next(item for item in reported(found)["conditions"] if item["type"] == "Suspended")["message"]
+    assert "is stopping: it is RUNNING and has no pod, so that the Spark operator has to say that it ended" in message
+
+
 def test_a_query_resumes() -> None:
     resumed = query_world(query_app("SUSPENDED", suspend=True) | query_record(), query_pods=(), tunnel=FREE)
 

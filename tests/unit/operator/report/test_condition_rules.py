@@ -274,9 +274,10 @@ def test_a_sink_that_refuses_writes_is_not_called_ready() -> None:
     [
         (spark_application("RUNNING"), (), True),
         (spark_application("SUSPENDING"), (), True),
-        (spark_application("SUSPENDED"), (SparkPod("driver", "Running", terminated=False),), True),
-        (spark_application("SUSPENDED"), (SparkPod("driver", "Running", terminated=True),), False),
-        (spark_application("SUSPENDED"), (), False),
+        (spark_application("SUSPENDED", suspend=True), (SparkPod("driver", "Running", terminated=False),), True),
+        (spark_application("SUSPENDED", suspend=True), (SparkPod("driver", "Running", terminated=True),), False),
+        (spark_application("SUSPENDED", suspend=True), (), False),
+        (spark_application("SUSPENDED"), (), True),
         (spark_application("", age=30), (), True),
         (spark_application("", age=300), (SparkPod("driver", "Pending", terminated=False),), True),
         ({}, (), False),

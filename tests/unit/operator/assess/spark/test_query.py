@@ -14,8 +14,10 @@ from ots_tunnel_operator.api.status.records import MAX_GAPS
 from ots_tunnel_operator.assess.gap import Gap, gap_documents
 from ots_tunnel_operator.assess.read_mark import ReadMark
 from ots_tunnel_operator.assess.spark.application_state import AppState
-from ots_tunnel_operator.assess.spark.query import SILENT_SECONDS
+from ots_tunnel_operator.assess.spark.query import ATTEMPT_SECONDS, SILENT_SECONDS
 from ots_tunnel_operator.assess.spark.query_state import BY_APPLICATION, QueryState
+from ots_tunnel_operator.loop_cache import LoopCache
+from ots_tunnel_operator.observe.stillness import observe_spark
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.world.pod import SparkPod
 from ots_tunnel_operator.world.service import Tunnel
@@ -85,6 +87,35 @@ def test_figures_of_the_driver_before_prove_nothing_of_the_next_one(started: flo
     driver = replace(DRIVER, started=started)
 
     assert state_of(query_app("RUNNING", age=80) | query_record(age=100), query_pods=(driver,)) is state
+
+
+@pytest.mark.parametrize(
+    ("phase", "state", "told"),
+    [
+        ("Pending", "SUBMITTED", "the Spark operator has submitted the driver"),
+        ("Running", "RUNNING", "the driver runs, and does not follow the tunnel yet"),
+    ],
+)
+def test_a_driver_that_is_there_for_long_is_judged_by_itself(phase: str, state: str, told: str) -> None:
+    """It may wait for a node, or bring the existing rows of a mirror: the error is that of the one before."""
+    children = query_app(state, age=400) | query_record(BROKEN, age=500)
+    waiting = SparkPod(DRIVER.name, phase, terminated=False, message="Unschedulable", created=NOW - 400)
+    young = replace(waiting, created=NOW - ATTEMPT_SECONDS + 1)
+    former = replace(waiting, created=NOW - 600)
+
+    found = assessed(query_world(children, query_pods=(waiting,)))
+
+    assert (found.query.state, found.query.problem) == (QueryState.STARTING, None)
+    assert found.query.message == f"{told}; the one before it has ended: {BROKEN.error}"
+    assert state_of(children, query_pods=(young,)) is QueryState.RETRYING
+    assert state_of(children, query_pods=(former,)) is QueryState.RETRYING
+    # the driver's clock is behind that of the API server
+    skewed = query_app(state, age=400) | query_record(BROKEN, age=380)
+    assert state_of(skewed, query_pods=(replace(waiting, started=NOW - 395),)) is QueryState.STARTING
+    seen = LoopCache()
+    observe_spark(replace(query_world(children, query_pods=(waiting,)), now=NOW - 400), seen)
+    late = assessed(observe_spark(query_world(children, query_pods=(waiting,)), seen)).degradation
+    assert (late is not None and late.reason is Reason.NOT_PROGRESSING) is (phase == "Pending")
 
 
 @pytest.mark.parametrize(
