@@ -129,8 +129,10 @@ def document_of(
     secret.mkdir(exist_ok=True)
     for name in ("accessKeyId", "accessKeySecret"):
         (secret / name).write_text("key")
-    source = {"endpoint": "http://127.0.0.1:1", "instance": "shop", "table": "orders", "tunnelName": "kit"}
-    source |= {"tunnelId": "kit", "credentials": {"directory": str(secret)}}
+    place = {"endpoint": "http://127.0.0.1:1", "instance": "shop", "table": "orders"}
+    source = {**place, "tunnelName": "kit", "tunnelId": "kit", "credentials": {"directory": str(secret)}}
+    # a table is compared with the source, which is beside it
+    source |= destination.section.get("tablestore", {}) | {"table": "orders"}
     delivery = {"retry": {"backoffSeconds": 0.01, "backoffMaxSeconds": 0.05}, **delivery}
     document = {**(settings or {}), "source": source, "sink": destination.section, "delivery": delivery}
     return WorkerConfig.model_validate(document)

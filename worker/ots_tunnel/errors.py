@@ -30,7 +30,7 @@
     |- ReplayDiffers                     the records of a logged batch are not there again
     |- OwnershipLost                     the channel may belong to another client: stop without a checkpoint
     `- SinkError                (retry)  SinkRejected (final: these records are the problem)
-         `- WrongDestination             a SinkRejected: the destination has another primary key than the records
+         `- WrongDestination             a SinkRejected: the destination cannot hold a copy of the source
 
 Source: docs/protocol.md 1.10 and 5.3; docs/data-plane.md 1.10 and 1.11.
 """
@@ -337,7 +337,7 @@ class SinkRejected(SinkError):
 
 
 class WrongDestination(SinkRejected):
-    """The destination has another primary key than the records: it can store none of them."""
+    """The destination cannot hold an equal copy of the source: another primary key, fewer versions, a shorter life."""
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

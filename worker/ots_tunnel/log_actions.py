@@ -40,6 +40,12 @@ class LogAction(enum.StrEnum):
         "tunnel_id",
         "error",
     )
+    SINK_NOT_COMPARED = (
+        "sink_not_compared",
+        "The source table cannot be described, so that the sink's table was not compared with it; the worker starts "
+        "anyway.",
+        "error",
+    )
     NOT_COMPILED = (
         "not_compiled",
         "The codec in Python, which is many times slower, is used because the compiled one is missing.",

@@ -31,6 +31,7 @@ from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.sinks import Sink
+from ots_tunnel.tables.compatibility import ANY_DEVIATION
 from ots_tunnel.transport.inprocess import InProcessTransport
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.worker import TunnelWorker
@@ -65,7 +66,7 @@ def create_table_request(table: str, *, max_versions: int = 1) -> pb.CreateTable
     request.reserved_throughput.capacity_unit.write = 0
     request.table_options.time_to_live = -1
     request.table_options.max_versions = max_versions
-    request.table_options.deviation_cell_version_in_sec = 86400
+    request.table_options.deviation_cell_version_in_sec = ANY_DEVIATION
     return request
 
 

@@ -107,7 +107,8 @@ class _Table:
     async def prepare(self) -> None:
         credentials = static_credentials(Credentials("test-id", "test-secret"))
         caller = ServiceCaller(InProcessTransport(self._emulator.handle), "demo", credentials)
-        await caller.call(TABLE_OPERATIONS["CreateTable"], create_table_request("copy"))
+        for name in ("orders", "copy"):
+            await caller.call(TABLE_OPERATIONS["CreateTable"], create_table_request(name))
 
     async def answer(self, request: web.Request) -> web.Response:
         body = await request.read()

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ots_tunnel.config.base import CredentialsConfig
 from ots_tunnel.config.delivery import DeliveryConfig
 from ots_tunnel.config.sinks import SinkConfig
 
 
 class SourceNames(Protocol):
-    """The names of what is read, which files, messages and letters carry."""
+    """What is read: its names, which files, messages and letters carry, and where it is."""
+
+    @property
+    def endpoint(self) -> str:
+        """Endpoint of the instance."""
+        ...
+
+    @property
+    def credentials(self) -> CredentialsConfig:
+        """The AccessKey for the instance."""
+        ...
 
     @property
     def instance(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ots_tunnel.model import KeyColumn
-from ots_tunnel.tables import TableSchema
+from ots_tunnel.tables.schema import TableSchema
 
 #: The greatest deviation of a table, INT64_MAX / 1000000 seconds: every version is accepted (docs/data-plane.md 2.5).
 ANY_DEVIATION = 9_223_372_036_854

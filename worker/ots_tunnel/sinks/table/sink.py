@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Self
 
 from ots_tunnel.client.table import TableClient
+from ots_tunnel.client.table_calls import TableDescription
 from ots_tunnel.config import DeliveryConfig, SinkDocument, TablestoreSinkConfig
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials
 from ots_tunnel.errors import AuthFailed, ObjectNotExist, PermissionDenied, ServiceError, SinkRejected, WrongDestination
@@ -17,6 +18,7 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Contact, Immediate, OnRefused, PageCost
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.retries import write_backoff
+from ots_tunnel.sinks.table.equality import SourceTable
 from ots_tunnel.sinks.table.lifetime import Lifetime
 from ots_tunnel.sinks.table.requests import WriteCounts
 from ots_tunnel.sinks.table.row_change import Change, Omissions
@@ -41,6 +43,7 @@ class TablestoreSink(Immediate):
         delivery: sizes of requests and pauses between tries.
         lanes: requests in flight per channel.
         deadline: D, seconds that a request may take (docs/architecture.md rule 4).
+        source: the table that the destination is compared with; None where somebody else has done that.
         clock: Unix seconds.
     """
 
@@ -54,9 +57,11 @@ class TablestoreSink(Immediate):
         delivery: DeliveryConfig,
         lanes: int,
         deadline: float,
+        source: SourceTable | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._client = client
+        self._source = source
         self._table = table
         self.omissions = Omissions()
         self._lifetime = Lifetime(self._describe, clock, self.omissions)
@@ -70,6 +75,8 @@ class TablestoreSink(Immediate):
             deadline=deadline,
             revise=self._lifetime.revise,
         )
+        #: The last description of the destination.
+        self._found: TableDescription | None = None
         #: Key of the destination until it was compared with that of a record; empty afterwards.
         self._key: tuple[KeyColumn, ...] = ()
 
@@ -100,6 +107,7 @@ class TablestoreSink(Immediate):
             delivery=config.delivery,
             lanes=config.client.lanes_per_channel,
             deadline=config.client.write_deadline,
+            source=SourceTable.of(config),
         )
 
     def __repr__(self) -> str:
@@ -111,13 +119,18 @@ class TablestoreSink(Immediate):
         return self._writer.counts
 
     async def open(self) -> None:
-        """Describe the destination; its time to live decides which cells it accepts (`lifetime`).
+        """Describe the destination, and compare it with the source (`equality`).
+
+        Its time to live decides which cells it accepts (`lifetime`).
 
         Raises:
-            SinkRejected: the table does not exist, or may not be read.
-            ServiceError, TransportError: the destination does not answer.
+            SinkRejected: the table does not exist, may not be read, or cannot be equal.
+            ServiceError, TransportError: the destination or the source does not answer.
         """
         await self._lifetime.renew(self._lifetime.now)
+        if self._source is not None:
+            assert self._found is not None, "a description has just been made"
+            await self._source.check(self._found, self._where)
 
     async def _describe(self) -> int:
         try:
@@ -126,7 +139,7 @@ class TablestoreSink(Immediate):
             if error.retryable:
                 raise
             raise SinkRejected(error.code, self._explain(error)) from error
-        self._key = description.primary_key
+        self._key, self._found = description.primary_key, description
         self._writer.writes.looked()
         return description.time_to_live
 
@@ -136,7 +149,7 @@ class TablestoreSink(Immediate):
         Raises:
             WrongDestination, SinkRejected, ServiceError, TransportError: see `open`.
         """
-        await self.open()
+        await self._lifetime.renew(self._lifetime.now)
         self._check_key(record)
 
     @property
@@ -210,6 +223,8 @@ class TablestoreSink(Immediate):
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
+        if self._source is not None:
+            await self._source.close()
 
     def tally(self) -> Tally:
         """See `Channels.tally`."""
