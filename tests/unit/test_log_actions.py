@@ -67,6 +67,7 @@ def test_log_actions_are_an_interface() -> None:
         "rows_left_out",
         "scan_read",
         "shutdown_failed",
+        "sink_not_compared",
         "sink_not_ready",
         "snapshot_progress",
         "started",

@@ -34,14 +34,18 @@ ANY_VERSION = 9_223_372_036_854
 
 
 class Copying:
-    """A table that is followed into a copy, whose service may be busy."""
+    """A table that is followed into a copy, whose service may be busy.
 
-    def __init__(self, policy: str, **settings: Any) -> None:
+    Args:
+        skew: seconds by which the worker's clock is ahead.
+    """
+
+    def __init__(self, policy: str, skew: float = 0.0, **settings: Any) -> None:
         self.scene = VirtualScene(**settings)
         self.busy_until = 0.0
         client = TableClient("http://emulator", "demo", CREDENTIALS, InProcessTransport(self._handle))
         self.table = TablestoreSink(
-            client, COPY, delivery=DeliveryConfig(), lanes=1, deadline=10, clock=self.scene.clock.now
+            client, COPY, delivery=DeliveryConfig(), lanes=1, deadline=10, clock=lambda: self.scene.clock.now() + skew
         )
         self._sink: Sink = self.table if policy == "Fail" else behind(Tolerant(), self.table)
         self._worker: asyncio.Task[None] | None = None
@@ -180,6 +184,27 @@ async def test_a_time_to_live_that_was_raised_during_an_outage_counts_for_the_re
 
         page = await copying.scene.table.get_range(COPY, (("pk", "z"),), (("pk", "zz"),), max_versions=1)
         assert b"edge" in page.rows
+        assert copying.table.omissions.expired_cells == 1
+    finally:
+        await copying.stop()
+
+
+@pytest.mark.parametrize("policy", ["Fail", "Skip"])
+@pytest.mark.parametrize("skew", [-600, 600], ids=["behind", "ahead"])
+async def test_a_wrong_clock_of_the_worker_loses_no_cell(policy: str, skew: float) -> None:
+    """The service takes requests whose dates are up to fifteen minutes off."""
+    copying = Copying(policy, skew)
+    for table in (TABLE, COPY):
+        await copying.create(table, DAY)
+    await copying.scene.create_tunnel(TunnelType.Stream)
+    await copying.put("living", old=DAY - 500)
+    await copying.put("both", living=0, old=DAY - 20)
+    await asyncio.sleep(30)
+    copying.start()
+    try:
+        await copying.until_copied(2)
+        compared = await copying.compared()
+        assert compared.equal, compared
         assert copying.table.omissions.expired_cells == 1
     finally:
         await copying.stop()

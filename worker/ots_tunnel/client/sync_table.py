@@ -15,6 +15,7 @@ from ots_tunnel.model import PrimaryKey
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.backoff import CALL_RETRY
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
+from ots_tunnel.protocol.http.rpc import service_time
 from ots_tunnel.protocol.page import encode_batch_writes
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.transport.sync import BlockingTransport, SyncTransport
@@ -117,8 +118,8 @@ class SyncTableClient:
     def describe_table(self, table: str) -> TableDescription:
         """See `TableClient.describe_table`."""
         message = pb.DescribeTableRequest(table_name=table)
-        answer, _ = self._caller.call(TABLE_OPERATIONS["DescribeTable"], message, retry=CALL_RETRY)
-        return calls.describe_table_result(answer)
+        answer, response = self._caller.call(TABLE_OPERATIONS["DescribeTable"], message, retry=CALL_RETRY)
+        return calls.describe_table_result(answer, service_time(response))
 
     def close(self) -> None:
         """Close the transport."""

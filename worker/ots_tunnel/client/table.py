@@ -19,6 +19,7 @@ from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.backoff import CALL_RETRY
 from ots_tunnel.protocol.http.message import SummedBody
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
+from ots_tunnel.protocol.http.rpc import service_time
 from ots_tunnel.transport import Transport
 from ots_tunnel.transport.aio import AioTransport
 
@@ -164,8 +165,8 @@ class TableClient:
             ObjectNotExist: the table does not exist.
         """
         message = pb.DescribeTableRequest(table_name=table)
-        answer, _ = await self._caller.call(TABLE_OPERATIONS["DescribeTable"], message, retry=CALL_RETRY)
-        return calls.describe_table_result(answer)
+        answer, response = await self._caller.call(TABLE_OPERATIONS["DescribeTable"], message, retry=CALL_RETRY)
+        return calls.describe_table_result(answer, service_time(response))
 
     async def close(self) -> None:
         """Close the transport."""

@@ -6,7 +6,7 @@ Source: docs/data-plane.md 2.1, 2.4-2.7.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, KeyColumn, KeyType, Marker, PrimaryKey
@@ -87,6 +87,8 @@ class TableDescription:
         created_us: creation time, microseconds; None if the service does not tell. It tells a table from a later one
             of the same name.
         defined_columns: (name, type) with the service's type names, such as ``("price", "DOUBLE")``.
+        service_time: Unix seconds of the answer by the service's clock; None where it does not tell. No part of the
+            table.
     """
 
     name: str
@@ -98,6 +100,7 @@ class TableDescription:
     created_us: int | None = None
     defined_columns: tuple[tuple[str, str], ...] = ()
     allow_update: bool = True
+    service_time: float | None = field(default=None, compare=False)
 
 
 def batch_write_request(table: str, rows: Sequence[RowChange]) -> pb.BatchWriteRowRequest:
@@ -215,8 +218,11 @@ def compute_splits_ranges(response: pb.ComputeSplitPointsBySizeResponse) -> tupl
     return tuple(KeyRange(start, end, place) for start, end, place in zip(bounds, bounds[1:], places, strict=False))
 
 
-def describe_table_result(response: pb.DescribeTableResponse) -> TableDescription:
+def describe_table_result(response: pb.DescribeTableResponse, service_time: float | None = None) -> TableDescription:
     """The parts of a table's description that reading and copying need.
+
+    Args:
+        service_time: of the answer.
 
     Raises:
         CodecError: the answer has no time to live.
@@ -242,6 +248,7 @@ def describe_table_result(response: pb.DescribeTableResponse) -> TableDescriptio
         ),
         # a release of the service that does not know the option allows updates
         allow_update=options.allow_update or not options.HasField("allow_update"),
+        service_time=service_time,
     )
 
 

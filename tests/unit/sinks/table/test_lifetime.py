@@ -15,7 +15,7 @@ from ots_tunnel.sinks.feed import Feed, NotYetError
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.sinks.table.batch_write import Refusal
-from ots_tunnel.sinks.table.lifetime import CLOCK_MARGIN, MAX_AGE, SPACING, Lifetime, nothing_to_revise
+from ots_tunnel.sinks.table.lifetime import CLOCK_MARGIN, MAX_AGE, SPACING, Described, Lifetime, nothing_to_revise
 from ots_tunnel.sinks.table.row_change import EXPIRY_MARGIN, Change, Omissions, unaltered_change
 
 pytestmark = pytest.mark.looptime
@@ -29,15 +29,17 @@ class Table:
 
     def __init__(self, time_to_live: int = DAY) -> None:
         self.time_to_live = time_to_live
+        #: The service's clock, where the answer tells it.
+        self.clock: Clock | None = None
         self.times: list[float] = []
         self.error: Exception | None = None
 
-    async def describe(self) -> int:
+    async def describe(self) -> Described:
         self.times.append(asyncio.get_running_loop().time())
         await asyncio.sleep(0.01)
         if self.error is not None:
             raise self.error
-        return self.time_to_live
+        return Described(self.time_to_live, None if self.clock is None else self.clock())
 
 
 class Clock:
@@ -125,7 +127,7 @@ async def test_a_description_that_takes_longer_than_it_serves_is_one() -> None:
     """Tries that are repeated while the destination is busy may take minutes."""
     table, clock = Table(), Clock()
 
-    async def slow() -> int:
+    async def slow() -> Described:
         clock.now += MAX_AGE + 10
         return await table.describe()
 
@@ -134,6 +136,24 @@ async def test_a_description_that_takes_longer_than_it_serves_is_one() -> None:
     await lifetime.renew(arrived)
 
     assert cells_of(list(lifetime.changes(record(0, OLD), Limits(), arrived))) == ["c0"]
+
+
+@pytest.mark.parametrize("seconds", [-600, 600], ids=["behind", "ahead"])
+async def test_the_service_s_clock_decides_what_has_expired(seconds: float) -> None:
+    """The worker's may differ by fifteen minutes."""
+    table, own = Table(), Clock()
+    table.clock = Clock()
+    own.now = T0 + seconds
+
+    lifetime = await described(table, own)
+
+    assert made(lifetime, record(0, DAY - 300, DAY - 30)) == ["c0", "c1"]
+    committed = record(0, DAY - 30, committed=T0 - CLOCK_MARGIN - 1)
+    arrived = lifetime.now
+    own.now += 1
+    assert cells_of(list(lifetime.changes(committed, Limits(), arrived))) == ["c0"]
+    with pytest.raises(NotYetError):
+        list(lifetime.changes(record(0, DAY - 30, committed=T0 - CLOCK_MARGIN + 2), Limits(), arrived))
 
 
 async def test_descriptions_are_shared_and_spaced() -> None:

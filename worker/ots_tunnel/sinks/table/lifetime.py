@@ -10,10 +10,11 @@ The time to live. An owner may raise it. A cell is left out for good, so the tab
 (`check`), unless a description is known to be newer than the record and no older than `MAX_AGE`: a copy of old rows,
 with expired cells on every page, costs one call a minute.
 
-The clock. A request may be sent again for hours while the destination is busy, and its cells pass their time to live
-meanwhile. And an owner may lower the time to live. So a refusal that may be due to a version is not taken as it is:
-`revise` describes the table, leaves out what is past its time to live by now, and the rest of the row is sent again.
-Cells that are too young for any time to live to end are refused for another reason, and cost no description.
+The clock. It is the service's, which each description tells (`service_clock`). A request may be sent again for hours
+while the destination is busy, and its cells pass their time to live meanwhile. And an owner may lower the time to live.
+So a refusal that may be due to a version is not taken as it is: `revise` describes the table, leaves out what is past
+its time to live by now, and the rest of the row is sent again. Cells that are too young for any time to live to end are
+refused for another reason, and cost no description.
 
 Descriptions are numbered when they begin, and the numbers decide which of two things came first: clocks do not.
 
@@ -27,6 +28,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ots_tunnel.errors import ParameterInvalid
 from ots_tunnel.protocol.record import Record
@@ -42,6 +44,7 @@ from ots_tunnel.sinks.table.row_change import (
     has_expired,
     without_expired,
 )
+from ots_tunnel.sinks.table.service_clock import ServiceClock
 
 #: Seconds for which a description is good enough for a record that is older than it.
 MAX_AGE = 60.0
@@ -56,6 +59,13 @@ SPACING = 0.2
 SHORTEST = 86_400
 
 
+class Described(NamedTuple):
+    """What a description tells: seconds, -1 means that cells never expire, and the service's time, if it tells one."""
+
+    time_to_live: int
+    service_time: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Revision:
     """A refused change, and what of it is sent again; None if nothing is left of it."""
@@ -68,16 +78,17 @@ class Lifetime:
     """The destination's time to live.
 
     Args:
-        describe: asks the destination for its time to live, seconds; -1 means that cells never expire.
-        clock: Unix seconds.
+        describe: asks the destination.
+        clock: Unix seconds of this machine.
         omissions: counts what is left out.
     """
 
     def __init__(
-        self, describe: Callable[[], Awaitable[int]], clock: Callable[[], float], omissions: Omissions
+        self, describe: Callable[[], Awaitable[Described]], clock: Callable[[], float], omissions: Omissions
     ) -> None:
         self._describe = describe
-        self._clock = clock
+        self._clock = ServiceClock(clock)
+        self._own_clock = clock
         self._omissions = omissions
         self._time_to_live = -1
         self._asked_at = float("-inf")
@@ -115,7 +126,7 @@ class Lifetime:
     def check(self, record: Record, arrived: int) -> None:
         """Refuse to leave out a cell by a description that may be older than it; arguments as in `changes`."""
         # since its answer: where each one takes longer than that, none would ever be young enough
-        is_young = 0 <= self._clock() - self._answered_at < MAX_AGE
+        is_young = 0 <= self._own_clock() - self._answered_at < MAX_AGE
         if is_young and (self._known > arrived or _commit_time(record) <= self._asked_at - CLOCK_MARGIN):
             return
         since = max(arrived, self._known)  # a description that is too old does not serve, whatever the mark
@@ -134,9 +145,12 @@ class Lifetime:
             await asyncio.sleep(max(0.0, self._next - loop.time()))
             self._next = loop.time() + SPACING
             self._begun += 1
-            asked_at = self._clock()
-            self._time_to_live = await self._describe()
-            self._asked_at, self._answered_at, self._known = asked_at, self._clock(), self._begun
+            asked_at = self._own_clock()
+            self._time_to_live, service_time = await self._describe()
+            self._answered_at, self._known = self._own_clock(), self._begun
+            self._clock.heard(service_time)
+            # by the service's clock, as the times of commits are
+            self._asked_at = self._clock() - (self._answered_at - asked_at)
 
     async def revise(self, refusals: Sequence[Refusal]) -> list[Revision]:
         """What is to be sent again of refused changes, now that some of their cells have expired.

@@ -19,7 +19,7 @@ from ots_tunnel.sinks import Batch, Contact, Immediate, OnRefused, PageCost
 from ots_tunnel.sinks.grouping import Limits
 from ots_tunnel.sinks.retries import write_backoff
 from ots_tunnel.sinks.table.equality import SourceTable
-from ots_tunnel.sinks.table.lifetime import Lifetime
+from ots_tunnel.sinks.table.lifetime import Described, Lifetime
 from ots_tunnel.sinks.table.requests import WriteCounts
 from ots_tunnel.sinks.table.row_change import Change, Omissions
 from ots_tunnel.sinks.table.waves import plan_requests
@@ -132,7 +132,7 @@ class TablestoreSink(Immediate):
             assert self._found is not None, "a description has just been made"
             await self._source.check(self._found, self._where)
 
-    async def _describe(self) -> int:
+    async def _describe(self) -> Described:
         try:
             description = await self._client.describe_table(self._table)
         except ServiceError as error:
@@ -141,7 +141,7 @@ class TablestoreSink(Immediate):
             raise SinkRejected(error.code, self._explain(error)) from error
         self._key, self._found = description.primary_key, description
         self._writer.writes.looked()
-        return description.time_to_live
+        return Described(description.time_to_live, description.service_time)
 
     async def _check_destination(self, record: Record) -> None:
         """Refuse a destination that was replaced by a table with another key: it refuses every row, and not this one.

@@ -51,6 +51,7 @@ from ots_tunnel.sinks.table.row_change import (
     has_expired,
     unaltered_change,
 )
+from ots_tunnel.sinks.table.service_clock import ServiceClock
 from ots_tunnel.sinks.table.waves import plan_requests
 from ots_tunnel.snapshot.copied import Report
 from ots_tunnel.snapshot.document import SnapshotConfig
@@ -147,7 +148,7 @@ class SplitCopy:
         source: connections to the source's instance.
         destination: connections to the destination's instance.
         fence: checked before every write.
-        now: clock, Unix seconds.
+        now: clock of this machine, Unix seconds.
     """
 
     def __init__(
@@ -165,7 +166,7 @@ class SplitCopy:
         self._client = destination
         self._table = sink.table
         self._fence = fence
-        self._now = now
+        self._now = ServiceClock(now)
         self._limits = Limits(config.delivery.batch_max_rows, config.delivery.batch_max_bytes)
         self._time_to_live = self._describe()
 
@@ -232,7 +233,9 @@ class SplitCopy:
         return limit_ms is not None and any(has_expired(change, limit_ms) for change in sent)
 
     def _describe(self) -> int:
-        return int(self._client.describe_table(self._table).time_to_live)
+        found = self._client.describe_table(self._table)
+        self._now.heard(found.service_time)
+        return int(found.time_to_live)
 
     def _check_omissions(self, cells: int) -> None:
         """Every row was read before this description: what is past its time to live now was rightly left out."""
