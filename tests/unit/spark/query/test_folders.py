@@ -53,6 +53,16 @@ def test_files_of_a_query_that_is_not_known_are_refused(
         check_folders(config_of(tmp_path, written, known))
 
 
+@pytest.mark.parametrize("mark", ["_delta_log", "metadata/version-hint.text"])
+@pytest.mark.parametrize("table", [".", "files"], ids=["around", "the same folder"])
+def test_files_in_a_table_of_a_lake_are_refused(tmp_path: Path, mark: str, table: str) -> None:
+    """The cleaning of that table would remove them."""
+    (tmp_path / table / mark).mkdir(parents=True)
+
+    with pytest.raises(QueryRefused, match=r"in the table .* which removes files that it does not know"):
+        check_folders(config_of(tmp_path, (), ()))
+
+
 @pytest.mark.parametrize(
     ("written", "known", "told"),
     [

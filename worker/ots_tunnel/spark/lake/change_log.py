@@ -26,6 +26,7 @@ from ots_tunnel.spark.lake.upkeep import Upkeep
 
 _OTHERS: Final = "others"
 _KIND: Final = "ots-tunnel.kind"
+_SOURCE: Final = "ots-tunnel.source"
 
 
 @dataclass(slots=True)
@@ -36,6 +37,8 @@ class ChangeLog:
         place: of the table, which the first batch creates; a text is the path of a Delta table (`tables.places`).
         growth: what happens to attributes without a column: `add`, `map` or `refuse` (`growth`).
         upkeep: compaction and cleaning between batches; None is none.
+        source: names whose changes these are, such as instance, table and tunnel. The table keeps it, and a table of
+            another source is refused: in a bucket two drivers would write over each other's commits. Empty names none.
 
     Raises:
         ConfigError: a relative path, or another word for `growth`.
@@ -44,6 +47,7 @@ class ChangeLog:
     place: str | Delta
     growth: str = ADD
     upkeep: Upkeep | None = None
+    source: str = ""
     #: The query and the number of the last batch that was written.
     _written: tuple[str, int] | None = field(default=None, init=False, repr=False)
 
@@ -79,7 +83,8 @@ class ChangeLog:
                 "written to one; allowed is that table, or a new checkpoint folder, whose changes begin at the "
                 "tunnel's checkpoints"
             )
-        table.create(columns_in(batch.schema), {_KIND: "changes"})
+        owner = {_SOURCE: self.source} if self.source else {}
+        table.create(columns_in(batch.schema), {_KIND: "changes", **owner})
         check_folder(table, query, batch_id)
 
     def _rows(self, table: LakeTable, batch: Any) -> Any:

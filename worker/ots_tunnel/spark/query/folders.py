@@ -8,6 +8,8 @@ at once would do that to each other, so a folder of files has a mark, made befor
 The other way round Spark logs a batch once the one before is written, and commits a batch once it is written itself.
 Checkpoints that know more belong to files that are elsewhere: Spark would write the next batches beside none, and then
 fail for want of the former ones.
+
+A folder inside a table of a lake is none for files: the table's cleaning would remove them after a week.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Final
 from ots_tunnel.errors import QueryRefused
 from ots_tunnel.query.document import QueryConfig
 from ots_tunnel.query.files import files_folder
+from ots_tunnel.spark.lake.tables.lake_table import MARKS
 from ots_tunnel.spark.query.folder_mark import mark_files, mark_of, unmark_files
 
 #: Folder of the file sink's log, below the files; folders of the logged batches and the committed ones, below the
@@ -36,6 +39,12 @@ def check_folders(config: QueryConfig) -> None:
         QueryRefused: names both folders. OSError: one of them cannot be read or written.
     """
     files, checkpoints = files_folder(config.sink.files), config.checkpoint_directory
+    around = (folder for folder in (files, *files.parents) if any((folder / mark).exists() for mark in MARKS))
+    if (table := next(around, None)) is not None:
+        raise QueryRefused(
+            f"sink.files.url: found {files} in the table {table} of Delta or Iceberg, which removes files that it does "
+            "not know; allowed is a folder beside it"
+        )
     written, known = _last_batch(files / _SINK_LOG), _last_batch(checkpoints / _OFFSETS)
     place = f"in {files}, but checkpointDirectory {checkpoints}"
     found = f"found files of batches up to {written}" if written >= 0 else "found no files of a batch"

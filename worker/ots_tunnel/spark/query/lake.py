@@ -59,7 +59,8 @@ def start_lake(config: QueryConfig, spark: SparkSession, source: Mapping[str, st
         return mirror.start(checkpoint, processingTime=trigger)
     check_age(table, checkpoint)
     changes = spark.readStream.format("ots").options(**source).load()
-    writer = changes.writeStream.foreachBatch(ChangeLog(place, growth, Upkeep()))
+    log = ChangeLog(place, growth, Upkeep(), "/".join((source["instance"], source["table"], source["tunnel"])))
+    writer = changes.writeStream.foreachBatch(log)
     return writer.option("checkpointLocation", checkpoint).trigger(processingTime=trigger).start()
 
 

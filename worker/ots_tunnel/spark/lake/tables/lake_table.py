@@ -19,7 +19,7 @@ from ots_tunnel.spark.sessions import classic_context
 
 _PATH: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?/")
 #: What a folder with a table has, by format.
-_MARKS: Final = ("_delta_log", "metadata/version-hint.text")
+MARKS: Final = ("_delta_log", "metadata/version-hint.text")
 
 
 def is_path(path: str) -> bool:
@@ -189,7 +189,7 @@ class LakeTable(ABC):
         above = folder.getParent()
         while above is not None:
             # the cleaning of that table would remove the files of this one
-            if any(files.exists(hadoop.Path(above, mark)) for mark in _MARKS):
+            if any(files.exists(hadoop.Path(above, mark)) for mark in MARKS):
                 raise QueryRefused(
                     f"path {self.path!r}: found a place inside the table {above.toString()!r}, which removes files "
                     "that it does not know; allowed is a place beside it"
