@@ -8,13 +8,16 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests.files_place import folder_of
+from ots_tunnel_operator.manifests.spark.field_settings import settings_of_fields
 from ots_tunnel_operator.manifests.spark.invalid_query import query_findings
 from ots_tunnel_operator.manifests.spark.pod_settings import hidden_pods
 from ots_tunnel_operator.manifests.template_depth import too_deep
 from ots_tunnel_operator.manifests.worker_document import worker_document
-from ots_tunnel_operator.manifests.worker_mounts import mount_of
+from ots_tunnel_operator.manifests.worker_mounts import ambiguous_mount, mount_of
 from ots_tunnel_operator.manifests.worker_volumes import file_places
 from ots_tunnel_operator.reasons import Problem, Reason
+
+_SINK = ("SinkReady",)
 
 
 def find_invalid_spec(obj: TablestoreTunnel) -> Problem | None:
@@ -26,9 +29,9 @@ def find_invalid_spec(obj: TablestoreTunnel) -> Problem | None:
 
 
 def _of_copy(obj: TablestoreTunnel) -> Iterator[Problem]:
-    """Templates of a copy by Spark that could not be rendered, and settings that would hide its pods."""
+    """Templates of a copy by Spark that could not be rendered, and settings that hide its pods or change nothing."""
     settings = obj.spec.spark_settings
-    for text in hidden_pods(settings.conf):
+    for text in (*hidden_pods(settings.conf), *settings_of_fields(settings.conf)):
         yield Problem(Reason.INVALID_SPEC, text)
     for role, template in (("driver", settings.driver.pod_template), ("executor", settings.executor.pod_template)):
         if (deep := too_deep(f"spec.spark.{role}.podTemplate", template)) is not None:
@@ -50,6 +53,8 @@ def _findings(obj: TablestoreTunnel) -> Iterator[Problem]:
         if place.is_bucket:
             continue
         folder = folder_of(place)
+        if (found := ambiguous_mount(template, folder)) is not None:
+            yield Problem(Reason.INVALID_SPEC, f"{path}.url {place.url!r}: spec.workers.podTemplate {found}", _SINK)
         mount = mount_of(template, folder)
         if mount is not None and mount.ends_with_pod:
             yield Problem(
@@ -57,7 +62,7 @@ def _findings(obj: TablestoreTunnel) -> Iterator[Problem]:
                 f"{path}.url {place.url!r}: volume {mount.volume!r} of spec.workers.podTemplate, mounted at "
                 f"{mount.path}, is gone with its pod, and the files with it, although their checkpoints remain: use a "
                 f"persistentVolumeClaim (ReadWriteMany for several workers), or a bucket, s3://bucket/prefix",
-                ("SinkReady",),
+                _SINK,
             )
         if mount is None:
             yield Problem(
@@ -65,5 +70,5 @@ def _findings(obj: TablestoreTunnel) -> Iterator[Problem]:
                 f"{path}.url {place.url!r}: no volume is mounted at {folder} or above it: give "
                 f"spec.workers.podTemplate a volume, and its container {names.WORKER_CONTAINER!r} a volumeMount of it "
                 f"that may be written",
-                ("SinkReady",),
+                _SINK,
             )

@@ -56,21 +56,44 @@ def mount_of(template: Mapping[str, Any], folder: str, container: str = names.WO
     return max(below, key=lambda mount: len(mount.path), default=None)
 
 
+def ambiguous_mount(template: Mapping[str, Any], folder: str, container: str = names.WORKER_CONTAINER) -> str | None:
+    """Why a template does not tell which volume a folder is in; None where it does, or mounts none there.
+
+    Two mounts whose paths are written differently are two to the API server, and the later one hides the other.
+    """
+    paths: dict[str, str] = {}
+    for mount in _mounts_of(template, container):
+        given = str(mount.get("mountPath"))
+        path = posixpath.normpath(given)
+        if not _is_below(folder, path):
+            continue
+        if path in paths:
+            return f"mounts two volumes at {path}, as {paths[path]!r} and {given!r}: leave one of them out"
+        paths[path] = given
+        if mount.get("subPathExpr"):
+            shown = str(mount["subPathExpr"])[:256]
+            return f"mounts {given!r} by subPathExpr {shown!r}, which may be another folder in each pod: use subPath"
+    return None
+
+
+def _mounts_of(template: Mapping[str, Any], wanted: str) -> Sequence[Mapping[str, Any]]:
+    """The mounts of a container."""
+    found = (one for one in _items(template.get("spec"), "containers") if one.get("name") == wanted)
+    return [mount for one in found for mount in _items(one, "volumeMounts")]
+
+
 def _mounts(template: Mapping[str, Any], wanted: str) -> Iterator[Mount]:
     """The volumes that a pod template adds to a container, and that may be written."""
     spec = template.get("spec")
     volumes = {item.get("name"): item for item in _items(spec, "volumes") if isinstance(item.get("name"), str)}
-    for container in _items(spec, "containers"):
-        if container.get("name") != wanted:
-            continue
-        for mount in _items(container, "volumeMounts"):
-            name = mount.get("name")
-            if isinstance(name, str) and name in volumes and not mount.get("readOnly"):
-                volume = volumes[name]
-                path = posixpath.normpath(str(mount.get("mountPath")))
-                source = {field: value for field, value in volume.items() if field != "name" and value is not None}
-                below = str(mount.get("subPath") or mount.get("subPathExpr") or "")
-                yield Mount(path, str(volume.get("name")), source, below)
+    for mount in _mounts_of(template, wanted):
+        name = mount.get("name")
+        if isinstance(name, str) and name in volumes and not mount.get("readOnly"):
+            volume = volumes[name]
+            path = posixpath.normpath(str(mount.get("mountPath")))
+            source = {field: value for field, value in volume.items() if field != "name" and value is not None}
+            below = str(mount.get("subPath") or mount.get("subPathExpr") or "")
+            yield Mount(path, str(volume.get("name")), source, below)
 
 
 def _without_values(source: Mapping[str, Any]) -> dict[str, Any]:

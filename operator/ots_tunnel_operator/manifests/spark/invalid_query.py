@@ -9,12 +9,12 @@ from ots_tunnel_operator.api.files import FilesSink
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.files_place import folder_of
-from ots_tunnel_operator.manifests.spark.query_application import driver_pod
+from ots_tunnel_operator.manifests.spark.query_application import driver_pod, own_volumes
 from ots_tunnel_operator.manifests.spark.query_document import CHECKPOINT_DIRECTORY, query_config
-from ots_tunnel_operator.manifests.spark.query_settings import conf_findings
+from ots_tunnel_operator.manifests.spark.query_settings import conf_findings, overlap
 from ots_tunnel_operator.manifests.spark.submission import DRIVER_CONTAINER, EXECUTOR_CONTAINER
 from ots_tunnel_operator.manifests.template_depth import too_deep
-from ots_tunnel_operator.manifests.worker_mounts import Mount, mount_of
+from ots_tunnel_operator.manifests.worker_mounts import Mount, ambiguous_mount, mount_of
 from ots_tunnel_operator.reasons import Problem, Reason
 
 
@@ -42,9 +42,24 @@ def query_findings(obj: TablestoreTunnel) -> Iterator[Problem]:
         folders = {folder_of(files): "files of the query", **folders}
     for text in conf_findings(settings.conf, folders):
         yield Problem(Reason.INVALID_SPEC, text)
+    for path, (template, _) in templates.items():
+        yield from _replaced_volumes(obj, path, template)
     if not files.is_bucket:
         yield from _folder_problems(obj, files, templates)
     yield from _checkpoint_problems(obj)
+
+
+def _replaced_volumes(obj: TablestoreTunnel, path: str, template: Manifest) -> Iterator[Problem]:
+    """Volumes of a template that would take the place of the document or of keys: they are merged by name."""
+    spec = template.get("spec")
+    given = spec.get("volumes") if isinstance(spec, Mapping) else None
+    for volume in given if isinstance(given, list) else ():
+        name = volume.get("name") if isinstance(volume, Mapping) else None
+        if name in own_volumes(obj):
+            yield Problem(
+                Reason.INVALID_SPEC,
+                f"{path}: found a volume of the name {name!r}, which the pod has already: give it another name",
+            )
 
 
 def _folder_problems(
@@ -57,6 +72,8 @@ def _folder_problems(
     """
     mounts = []
     for path, (template, container) in templates.items():
+        if (ambiguous := ambiguous_mount(template, folder_of(files), container)) is not None:
+            yield _problem(files, f"{path} {ambiguous}")
         mount = mount_of(template, folder_of(files), container)
         mounts.append(mount)
         if (found := _mount_problem(path, container, mount, files)) is not None:
@@ -64,10 +81,11 @@ def _folder_problems(
     driver, executor = mounts
     if driver is not None and executor is not None and (places := _two_places(driver, executor, files)):
         yield _problem(files, f"{places}: mount the same folder of the same volume into both")
-    if folder_of(files).startswith(f"{CHECKPOINT_DIRECTORY}/") or folder_of(files) == CHECKPOINT_DIRECTORY:
+    if overlap(folder_of(files), CHECKPOINT_DIRECTORY):
+        where = "below" if len(folder_of(files)) >= len(CHECKPOINT_DIRECTORY) else "around"
         yield _problem(
             files,
-            f"found below {CHECKPOINT_DIRECTORY}, where the driver has its checkpoints: mount the volume elsewhere",
+            f"found {where} {CHECKPOINT_DIRECTORY}, where the driver has its checkpoints: mount the volume elsewhere",
         )
     if driver is not None and (shared := _shared_claim(obj, driver, files)):
         yield _problem(files, shared)
@@ -76,6 +94,12 @@ def _folder_problems(
 def _checkpoint_problems(obj: TablestoreTunnel) -> Iterator[Problem]:
     """What the template makes of the driver's folder of checkpoints."""
     checkpoint = obj.spec.spark_settings.checkpoint
+    if (ambiguous := ambiguous_mount(driver_pod(obj), CHECKPOINT_DIRECTORY, DRIVER_CONTAINER)) is not None:
+        yield Problem(
+            Reason.INVALID_SPEC,
+            f"spec.spark.driver.podTemplate: with the driver's own mount the pod {ambiguous}, for the folder of "
+            "checkpoints",
+        )
     mount = mount_of(driver_pod(obj), CHECKPOINT_DIRECTORY, DRIVER_CONTAINER)
     found = "no volume that may be written" if mount is None else repr(mount.place_of(CHECKPOINT_DIRECTORY))
     wanted = f"persistentVolumeClaim/{checkpoint.claim_name}:/" if checkpoint is not None else ""

@@ -77,6 +77,11 @@ def driver_pod(obj: TablestoreTunnel) -> Manifest:
     return merged(obj, ROLE_STREAM, template, obj.spec.spark_settings.driver.pod_template)
 
 
+def own_volumes(obj: TablestoreTunnel) -> frozenset[str]:
+    """Names of the volumes with document and keys, which driver and executors have besides those of the user."""
+    return frozenset(one.name for one in (*_driver_volumes(obj), *_executor_volumes(obj)) if one.read_only)
+
+
 def document_hash(application: Manifest) -> str:
     """Hash of the document that an application's driver reads; empty without one."""
     template = ((application.get("spec") or {}).get("driver") or {}).get("template") or {}

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ots_tunnel.query.settings import refused_settings
+from ots_tunnel_operator.manifests.spark.field_settings import settings_of_fields
 from ots_tunnel_operator.manifests.spark.pod_settings import hidden_pods
 
 _MOUNT: Final = re.compile(r"spark\.kubernetes\.(driver|executor)\.volumes\..+\.mount\.path")
@@ -25,13 +26,14 @@ def conf_findings(conf: Mapping[str, str], folders: Mapping[str, str]) -> Iterat
         folders: what is in each folder that pods get from their templates.
     """
     yield from hidden_pods(conf)
+    yield from settings_of_fields(conf)
     for found in refused_settings(conf):
         yield f"spec.spark.conf: {found}"
     for name, value in conf.items():
         mount = _MOUNT.fullmatch(name)
         if mount is None:
             continue
-        hidden = [what for folder, what in folders.items() if _overlap(folder, posixpath.normpath(value))]
+        hidden = [what for folder, what in folders.items() if overlap(folder, posixpath.normpath(value))]
         if hidden:
             yield (
                 f"spec.spark.conf: found {name} {value[:256]!r}, where the {hidden[0]} are: allowed are volumes of "
@@ -39,6 +41,6 @@ def conf_findings(conf: Mapping[str, str], folders: Mapping[str, str]) -> Iterat
             )
 
 
-def _overlap(one: str, other: str) -> bool:
+def overlap(one: str, other: str) -> bool:
     """Whether one of two folders is the other one, or below it."""
     return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")

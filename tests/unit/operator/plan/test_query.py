@@ -460,6 +460,67 @@ def test_files_are_not_below_the_folder_of_checkpoints() -> None:
     )
 
 
+def found_in(
+    driver: dict[str, Any], executor: dict[str, Any] = EXECUTOR_PART, url: str = "file:///lake/flights"
+) -> str:
+    """The problem of an object with these templates."""
+    spark = BY_QUERY["spark"] | {"driver": {"podTemplate": driver}, "executor": {"podTemplate": executor}}
+    of = query_resource({}, sink={"files": {"url": url, "format": "Delta"}}, spark=spark)
+    problem = planned(query_world({}, of, query_pods=(), tunnel=Missing())).problem
+    assert problem is None or problem.reason is Reason.INVALID_SPEC
+    return "" if problem is None else problem.message
+
+
+def test_files_are_not_around_the_mount_of_checkpoints() -> None:
+    """The driver would find its checkpoints among the files, and executors would not."""
+    driver, executor = (mounting(f"spark-kubernetes-{role}", path="/var") for role in ("driver", "executor"))
+
+    assert "'file:///var/lib': found around /var/lib/ots" in found_in(driver, executor, "file:///var/lib")
+    assert found_in(driver, executor, "file:///var/library") == ""
+
+
+def test_a_mount_that_differs_between_pods_is_no_place() -> None:
+    driver, executor = mounting("spark-kubernetes-driver"), mounting("spark-kubernetes-executor")
+    for template in (driver, executor):
+        template["spec"]["containers"][0]["volumeMounts"][0]["subPathExpr"] = "$(POD_NAME)"
+
+    assert "mounts '/lake' by subPathExpr '$(POD_NAME)', which may be another folder in each pod" in found_in(
+        driver, executor
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/lake/", "spec.spark.driver.podTemplate mounts two volumes at /lake, as '/lake' and '/lake/'"),
+        ("/var/lib/ots/", "the pod mounts two volumes at /var/lib/ots, as '/var/lib/ots' and '/var/lib/ots/'"),
+    ],
+)
+def test_a_second_mount_of_the_same_folder_hides_no_first_one(path: str, told: str) -> None:
+    """To the API server they are two, and the later one wins."""
+    driver = beside_files({"name": "scratch", "mountPath": path}, scratch={"emptyDir": {}})
+
+    assert told in found_in(driver)
+
+
+@pytest.mark.parametrize("name", ["config", "source-secret"])
+def test_a_volume_takes_no_place_of_document_or_keys(name: str) -> None:
+    driver = beside_files(**{name: {"configMap": {"name": "log4j"}}})
+
+    assert f"spec.spark.driver.podTemplate: found a volume of the name '{name}'" in found_in(driver)
+
+
+@pytest.mark.parametrize("setting", ["spark.driver.memory", "spark.executor.instances"])
+def test_a_setting_that_is_a_field_is_refused(setting: str) -> None:
+    """The Spark operator would put the field over it."""
+    of = query_resource({}, spark=BY_QUERY["spark"] | {"conf": {setting: "9"}})
+    problem = planned(query_world({}, of, query_pods=(), tunnel=Missing())).problem
+
+    assert problem is not None
+    field = setting.replace("spark.", "spec.spark.", 1)
+    assert problem.message == f"spec.spark.conf: found {setting} '9', allowed is the field {field} in its place"
+
+
 def test_files_are_not_around_the_folders_of_checkpoints() -> None:
     """Delta's cleaning would remove the checkpoints, which its table does not know, once they are a week old."""
     spark = BY_QUERY["spark"] | {"checkpoint": {"claimName": "lake"}}
