@@ -30,7 +30,7 @@ class Settings:
     image_pull_policy: str = "IfNotPresent"
     """Pull policy of every pod the operator renders."""
     worker_pull_secrets: tuple[str, ...] = ()
-    """Secrets, in the namespace of each object, with which the image of worker pods is pulled."""
+    """Secrets, in the namespace of each object, with which the images of worker and Spark pods are pulled."""
     worker_budgets: bool = True
     """Whether the workers of each object get a PodDisruptionBudget."""
     worker_network: WorkerNetwork | None = None
@@ -40,7 +40,7 @@ class Settings:
     pod_monitor_labels: tuple[tuple[str, str], ...] = ()
     """Labels of each object's PodMonitor, by which Prometheus selects it."""
     cluster_assigns_user: bool = False
-    """Whether user and group of worker pods are left to the cluster, as OpenShift wants it."""
+    """Whether user and group of worker and Spark pods are left to the cluster, as OpenShift wants it."""
     rollout_budget: int = 3
     """Objects whose workers may be replaced at once because this release has another worker image or pod template."""
     lease: str = ""

@@ -46,6 +46,21 @@ def levels(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tu
 
 
 LEVELS = list(levels(DOCUMENT))
+#: Values that are read into: an upgrade that reuses those of a former release alone may lack one.
+NEEDED = [name for name, value in DEFAULTS.items() if isinstance(value, dict) and value and "Probe" not in name]
+NEEDED = [name for name in NEEDED if name not in ("global", "podSecurityContext", "securityContext", "resources")]
+
+
+def test_what_templates_read_into_is_required() -> None:
+    assert sorted(DOCUMENT["required"]) == sorted(NEEDED)
+
+
+def test_a_value_that_an_older_release_lacks_is_named(helm: Helm) -> None:
+    """`helm upgrade --reuse-values` takes the values of the former release alone."""
+    done = helm.run("template", "ott", str(CHART), "--set-json", "sparkIcebergImage=null")
+
+    assert done.returncode
+    assert "sparkIcebergImage is required" in done.stderr or "missing property 'sparkIcebergImage'" in done.stderr
 
 
 def misspelt(path: tuple[str, ...]) -> Any:

@@ -28,5 +28,9 @@ def has_own_account(obj: TablestoreTunnel) -> bool:
 def service_account(obj: TablestoreTunnel, pull_secrets: Sequence[str] = ()) -> Manifest:
     """Build ServiceAccount `<name>-workers`; `pull_secrets` are names of Secrets in the object's namespace."""
     manifest = child(obj, "v1", "ServiceAccount", names.workers_name(obj.name), names.ROLE_WORKER)
-    secrets = {"imagePullSecrets": [{"name": name} for name in pull_secrets]} if pull_secrets else {}
-    return manifest | {"automountServiceAccountToken": False, **secrets}
+    return manifest | {"automountServiceAccountToken": False} | image_secrets(pull_secrets)
+
+
+def image_secrets(names_of_secrets: Sequence[str]) -> Manifest:
+    """The part of an account with which the images of its pods are pulled; nothing without a Secret."""
+    return {"imagePullSecrets": [{"name": name} for name in names_of_secrets]} if names_of_secrets else {}

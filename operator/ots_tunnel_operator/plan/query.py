@@ -90,13 +90,19 @@ def query_objects(obj: TablestoreTunnel, tunnel_id: str, settings: Settings) -> 
     """
     config = query_config(obj, tunnel_id=tunnel_id)
     return (
-        service_account(obj, ROLE_STREAM),
-        executors_account(obj, ROLE_STREAM),
+        service_account(obj, ROLE_STREAM, settings.worker_pull_secrets),
+        executors_account(obj, ROLE_STREAM, settings.worker_pull_secrets),
         role(obj, ROLE_STREAM),
         role_binding(obj, ROLE_STREAM),
         query_config_map(obj, config),
         query_record_map(obj, tunnel_id=tunnel_id),
-        query_application(obj, config, image=_image(obj, settings), pull_policy=settings.image_pull_policy),
+        query_application(
+            obj,
+            config,
+            image=_image(obj, settings),
+            pull_policy=settings.image_pull_policy,
+            cluster_assigns_user=settings.cluster_assigns_user,
+        ),
     )
 
 

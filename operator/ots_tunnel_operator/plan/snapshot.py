@@ -119,8 +119,8 @@ def snapshot_objects(obj: TablestoreTunnel, label: str, settings: Settings) -> t
         ConfigError: a snapshot cannot write the sink.
     """
     return (
-        service_account(obj),
-        executors_account(obj),
+        service_account(obj, pull_secrets=settings.worker_pull_secrets),
+        executors_account(obj, pull_secrets=settings.worker_pull_secrets),
         role(obj),
         role_binding(obj),
         snapshot_config_map(obj, label=label),

@@ -33,11 +33,16 @@ QUERY_PROGRAM: Final = "local:///opt/ots/stream.py"
 #: A stream has no last attempt; what no attempt repairs ends with exit code 0.
 MOST_RETRIES: Final = 2_147_483_647
 #: Group of the image's user, for volumes that belong to root when they are new.
-IMAGE_GROUP: Final = 185
+_GROUP: Final = {"fsGroup": 185}
 
 
 def query_application(
-    obj: TablestoreTunnel, config: QueryConfig, *, image: str, pull_policy: str = "IfNotPresent"
+    obj: TablestoreTunnel,
+    config: QueryConfig,
+    *,
+    image: str,
+    pull_policy: str = "IfNotPresent",
+    cluster_assigns_user: bool = False,
 ) -> Manifest:
     """Build the SparkApplication `<name>-stream`.
 
@@ -48,9 +53,11 @@ def query_application(
         config: the driver's document.
         image: image used where `spec.spark.image` is empty.
         pull_policy: pull policy of the driver's and the executors' pods.
+        cluster_assigns_user: leave user and group of the pods to the cluster.
     """
     settings = obj.spec.spark_settings
-    executor = executor_template(obj, ROLE_STREAM, *_executor_volumes(obj), fsGroup=IMAGE_GROUP)
+    group = {} if cluster_assigns_user else _GROUP
+    executor = executor_template(obj, ROLE_STREAM, *_executor_volumes(obj), **group)
     program = Program(
         name=query_name(obj.name),
         role=ROLE_STREAM,
@@ -64,16 +71,17 @@ def query_application(
     return submission(
         obj,
         program,
-        overlay(driver_pod(obj), hashed),
+        overlay(driver_pod(obj, cluster_assigns_user=cluster_assigns_user), hashed),
         merged(obj, ROLE_STREAM, executor, settings.executor.pod_template),
         image=image,
         pull_policy=pull_policy,
     )
 
 
-def driver_pod(obj: TablestoreTunnel) -> Manifest:
+def driver_pod(obj: TablestoreTunnel, *, cluster_assigns_user: bool = False) -> Manifest:
     """Build the template of the driver's pod, with the user's part, without the hash of the document."""
-    template = driver_template(obj, ROLE_STREAM, *_driver_volumes(obj), fsGroup=IMAGE_GROUP)
+    group = {} if cluster_assigns_user else _GROUP
+    template = driver_template(obj, ROLE_STREAM, *_driver_volumes(obj), **group)
     return merged(obj, ROLE_STREAM, template, obj.spec.spark_settings.driver.pod_template)
 
 

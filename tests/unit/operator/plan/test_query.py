@@ -20,7 +20,7 @@ from ots_tunnel_operator.plan.actions import (
     DeleteObject,
     RecordStatus,
 )
-from ots_tunnel_operator.plan.query import plan_query
+from ots_tunnel_operator.plan.query import plan_query, query_objects
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world.absence import Failure, Missing
 from ots_tunnel_operator.world.resource import Resource
@@ -295,6 +295,20 @@ def test_a_query_resumes() -> None:
 
     assert applied(resumed)["spec"]["suspend"] is False
     assert conditions(resumed)["Ready"] == ("False", "StartingQuery")
+
+
+def test_pods_of_spark_have_what_the_chart_says_of_users_and_images() -> None:
+    settings = replace(SETTINGS, cluster_assigns_user=True, worker_pull_secrets=("registry",))
+    of = query_resource().object
+    *others, application = query_objects(of, TUNNEL_ID, settings)
+    usual = query_objects(of, TUNNEL_ID, SETTINGS)[-1]
+
+    accounts = [item for item in others if item["kind"] == "ServiceAccount"]
+    assert [item["imagePullSecrets"] for item in accounts] == [[{"name": "registry"}]] * 2
+    for role in ("driver", "executor"):
+        template, usual_one = (each["spec"][role]["template"]["spec"] for each in (application, usual))
+        assert "fsGroup" not in template["securityContext"]
+        assert usual_one["securityContext"]["fsGroup"] == 185
 
 
 def test_an_application_without_labels_is_suspended_too() -> None:
