@@ -60,10 +60,32 @@ async def test_the_newest_confirmed_token_is_written_once_with_the_next_number()
 
 
 @pytest.mark.looptime
+async def test_at_the_end_of_a_channel_nobody_waits_for_the_interval() -> None:
+    """A sink may hold a part back until the one before it is behind a checkpoint."""
+    store = Store()
+    checkpointer = Checkpointer(store, START, 3600)
+    running = asyncio.create_task(checkpointer.run())
+    checkpointer.confirmed(Token("t1"))
+    await asyncio.sleep(1)
+    assert store.calls == []
+
+    checkpointer.hurry()
+    await asyncio.sleep(0.01)
+    assert [checkpoint.token for checkpoint in store.calls] == ["t1"]
+    store.fail = [ConnectionLost("no answer")]
+    checkpointer.confirmed(Token("t2"))
+    await asyncio.sleep(1)
+    assert [checkpoint.token for checkpoint in store.calls] == ["t1", "t2", "t2"]
+    assert checkpointer.durable == "t2"
+    running.cancel()
+
+
+@pytest.mark.looptime
 async def test_the_interval_separates_checkpoints() -> None:
     store = Store()
     checkpointer = Checkpointer(store, START, 5)
     running = asyncio.create_task(checkpointer.run())
+    await asyncio.sleep(0.5)
 
     for number in range(1, 13):
         checkpointer.confirmed(Token(f"t{number}"))

@@ -102,6 +102,9 @@ class Consumption:
         self._opening.stop()
         if self._pipeline is not None:
             self._pipeline.stop()
+        if self._checkpointer is not None:
+            # the page being written may wait for a checkpoint as well
+            self._checkpointer.hurry()
         if self._moving is not None:
             self._moving.reschedule(now + self._context.settings.abandon_after)
 
@@ -164,7 +167,9 @@ class Consumption:
             on_read=self._progress.page_read,
         )
         is_first = self._pipeline is None
-        self._pipeline = pipeline = Pipeline(ahead, self._context.worker, self._fence, self._page_confirmed)
+        self._pipeline = pipeline = Pipeline(
+            ahead, self._context.worker, self._fence, self._page_confirmed, checkpointer.hurry
+        )
         if is_first:
             self._on_connected()
         end = await self._move(pipeline, checkpointer)

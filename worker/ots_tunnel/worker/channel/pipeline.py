@@ -64,6 +64,7 @@ class Pipeline:
         ahead: reads the channel's pages.
         fence: asked by the sink right before bytes go out; learns which writes are in doubt.
         on_confirmed: called with every page once the sink has confirmed it and all before it.
+        on_ending: called before the sink stores what it holds: what it waits for should come soon.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Pipeline:
         context: WorkerContext,
         fence: ChannelFence,
         on_confirmed: Callable[[ReadPage], None],
+        on_ending: Callable[[], None] = lambda: None,
     ) -> None:
         self._ahead = ahead
         self._start = ahead.start
@@ -80,6 +82,7 @@ class Pipeline:
         self._metrics = context.metrics
         self._fence = fence
         self._unconfirmed = UnconfirmedPages(on_confirmed)
+        self._on_ending = on_ending
         self._reading: asyncio.Task[None] | None = None
         self._stopping = False
         #: The refusal of the read with which it has ended as TRIMMED.
@@ -111,6 +114,7 @@ class Pipeline:
                 self._reading = tasks.create_task(self._ahead.run(), name=f"read {start.channel_id}")
                 confirming = tasks.create_task(self._unconfirmed.run(), name=f"confirm {start.channel_id}")
                 end = await self._write_pages()
+                self._on_ending()
                 await self._sink.end(start.channel_id, abandoned=False)
                 await self._unconfirmed.settle()
                 self._fence.confirm_writes()

@@ -4,6 +4,10 @@ A token is kept until the service has acknowledged it (docs/protocol.md 6.1, G6 
 been executed. When the sequence number does not match, the stored token is therefore ours if it is one that was tried
 since the last acknowledged one; any other was written by another client.
 
+A sink may hold a part back until the part before it is behind a checkpoint, as files do. While a channel runs, that is
+one part an interval. A channel that ends has to wait for each of them: from then on (`hurry`) a token is stored as soon
+as it is confirmed.
+
 Source: docs/protocol.md 4.6, 5.10; docs/architecture.md rules 1 and 2.
 """
 
@@ -85,6 +89,9 @@ class Checkpointer:
         self._tried: dict[Token, int] = {}
         self._durable_page = 0
         self._stored_at = self._clock()
+        self._is_hurried = False
+        #: Set when the next checkpoint is due before the interval is over.
+        self._due = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
 
     def __repr__(self) -> str:
@@ -108,6 +115,13 @@ class Checkpointer:
         """
         self._confirmed = token
         self._page = page
+        if self._is_hurried:
+            self._due.set()
+
+    def hurry(self) -> None:
+        """The channel ends: from now on a confirmed token is stored at once, and not once an interval."""
+        self._is_hurried = True
+        self._due.set()
 
     def age(self) -> float:
         """Seconds for which confirmed progress has not been durable; 0 when all is."""
@@ -121,7 +135,7 @@ class Checkpointer:
             ServiceError: the service refuses permanently.
         """
         while True:
-            await self._sleep(self._interval)
+            await self._until_due()
             try:
                 await self.flush()
             except (TransportError, ServerUnavailable) as error:
@@ -129,6 +143,17 @@ class Checkpointer:
                     "checkpoint failed and is repeated",
                     extra={"action": LogAction.CHECKPOINT_FAILED, **self._log_ids, "error": str(error)},
                 )
+
+    async def _until_due(self) -> None:
+        is_tried_again = self._is_hurried and self._confirmed != self._durable
+        sleeping = asyncio.ensure_future(self._sleep(FLUSH_RETRY if is_tried_again else self._interval))
+        due = asyncio.ensure_future(self._due.wait())
+        try:
+            await asyncio.wait((sleeping, due), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            due.cancel()
+        self._due.clear()
 
     async def flush(self) -> None:
         """Make everything confirmed so far durable.
