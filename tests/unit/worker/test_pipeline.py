@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 
 import pytest
@@ -179,6 +180,37 @@ async def test_stopping_finishes_the_page_being_written_and_drops_the_rest() -> 
 
     assert await running is PipelineEnd.STOPPED
     assert stand.confirmed == ["t1"]
+    assert stand.fence.in_doubt == 0
+    assert stand.budget.used_bytes == 0
+
+
+class Taking(Script):
+    """A sink whose second page waits for its turn for an hour."""
+
+    turns = 0
+
+    def turn(self, channel_id: ChannelId) -> Coroutine[None, None, None] | None:
+        self.turns += 1
+        return None if self.turns == 1 else self._wait()
+
+    async def _wait(self) -> None:
+        self.note("waits")
+        await asyncio.sleep(3600)
+
+
+async def test_a_page_whose_turn_has_not_come_is_dropped_at_once() -> None:
+    """Nothing of it has left: what the sink holds of earlier pages is stored, and nothing is in doubt."""
+    script = Taking({"t0": page(1, "t1", True), "t1": page(0, "t2", True), "t2": page(1, "t3", True)})
+    stand = Stand(script)
+    running = asyncio.create_task(stand.run())
+    await until(lambda: "waits" in script.names())
+    before = asyncio.get_running_loop().time()
+
+    stand.stop()
+
+    assert await running is PipelineEnd.STOPPED
+    assert asyncio.get_running_loop().time() == before
+    assert stand.confirmed == ["t1", "t2"]
     assert stand.fence.in_doubt == 0
     assert stand.budget.used_bytes == 0
 

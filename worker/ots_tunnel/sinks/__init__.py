@@ -18,6 +18,7 @@ The calls for one channel follow each other; calls for different channels overla
 
     open                                              once; the destination is there
         begin(channel, start)                         the channel is opened at a checkpoint
+            turn(channel)                             before each batch: a wait that may be given up
             write(batch, guard)                       any number of times, in commit order; `take` of a deferred sink
             checkpointed(channel, page)               a checkpoint is durable: these pages never come again
         end(channel, abandoned)                       every confirmation of the channel has ended
@@ -35,6 +36,7 @@ the checkpoint before A, and the sink replaces the file.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Coroutine
 from typing import ClassVar
 
 from ots_tunnel.fence import Guard
@@ -80,6 +82,13 @@ class Channels(ABC):
     @abstractmethod
     async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
         """A channel is opened at a checkpoint: its records at and after `start` come again, stored or not."""
+
+    def turn(self, channel_id: ChannelId) -> Coroutine[None, None, None] | None:
+        """What the next batch of the channel waits for before anything of it is done; None is nothing.
+
+        The wait may be given up, and the batch with it: nothing has left, and nothing is in doubt.
+        """
+        return None
 
     @abstractmethod
     def checkpointed(self, channel_id: ChannelId, page: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -48,6 +49,29 @@ async def test_a_page_is_spread_over_time() -> None:
     for moment, _ in timed.written:
         assert sum(rows for other, rows in timed.written if moment <= other < moment + 1) <= 125
     assert timed.heads == {id(records[0])}
+
+
+@pytest.mark.looptime
+async def test_a_turn_is_what_the_first_slice_waits_for() -> None:
+    timed = Timed()
+    sink = behind(Paced(100, whole_pages=True), timed)
+    await sink.open()
+    loop, batch = asyncio.get_running_loop(), Batch(ChannelId("c"), ChannelType.STREAM, [numbered_record(1, 1)] * 200)
+    began = loop.time()
+    await sink.write(batch, OpenGuard())
+
+    given_up = asyncio.ensure_future(sink.turn(ChannelId("c")) or asyncio.sleep(0))
+    await asyncio.wait((given_up,), timeout=0.5)
+    given_up.cancel()
+    await (sink.turn(ChannelId("other")) or asyncio.sleep(0))
+    turn_at = loop.time()
+    await sink.write(replace(batch, channel_id=ChannelId("other")), OpenGuard())
+
+    assert turn_at - began == pytest.approx(2, abs=0.1)
+    assert [moment for moment, _ in timed.written] == [began, turn_at]
+    # what was given up has been charged to nobody
+    await (sink.turn(ChannelId("c")) or asyncio.sleep(0))
+    assert loop.time() - turn_at == pytest.approx(2, abs=0.1)
 
 
 class Manual(Deferred):

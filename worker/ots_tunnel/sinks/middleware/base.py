@@ -15,7 +15,7 @@ So no middleware can make a confirmation of its own, which would let a checkpoin
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from typing import Generic, TypeVar, overload
 
@@ -59,6 +59,10 @@ class Wrapping(Channels, Generic[S]):
     async def begin(self, channel_id: ChannelId, channel_type: ChannelType, start: Token) -> None:
         """See `Channels.begin`."""
         await self._sink.begin(channel_id, channel_type, start)
+
+    def turn(self, channel_id: ChannelId) -> Coroutine[None, None, None] | None:
+        """See `Channels.turn`."""
+        return self._sink.turn(channel_id)
 
     def checkpointed(self, channel_id: ChannelId, page: int) -> None:
         """See `Channels.checkpointed`."""
@@ -105,6 +109,10 @@ class Middleware(ABC):
         """Called before the sink is opened."""
         return None
 
+    def turn(self, channel_id: ChannelId) -> Coroutine[None, None, None] | None:
+        """See `Channels.turn`."""
+        return None
+
     @abstractmethod
     def portions(self, batch: Batch, guard: Guard) -> AsyncGenerator[Batch]:
         """The parts of a batch that the sink has to store, in commit order.
@@ -134,8 +142,18 @@ class _Behind(Wrapping[S]):
         await self._middleware.open()
         await super().open()
 
+    def turn(self, channel_id: ChannelId) -> Coroutine[None, None, None] | None:
+        found = (self._middleware.turn(channel_id), super().turn(channel_id))
+        waits = [each for each in found if each is not None]
+        return _one_after_the_other(waits) if len(waits) > 1 else waits[0] if waits else None
+
     def tally(self) -> Tally:
         return super().tally() + self._middleware.tally()
+
+
+async def _one_after_the_other(waits: list[Coroutine[None, None, None]]) -> None:
+    for each in waits:
+        await each
 
 
 class _ImmediateBehind(_Behind[Immediate], Immediate):

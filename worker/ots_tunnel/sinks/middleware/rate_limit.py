@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 from ots_tunnel.fence import Guard
+from ots_tunnel.model import ChannelId
 from ots_tunnel.rate import RateLimit
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.middleware.base import Middleware
@@ -28,6 +29,8 @@ class Paced(Middleware):
         self._rows_per_second = rows_per_second
         self._slice_rows = sys.maxsize if whole_pages else max(1, int(rows_per_second * SLICE_SECONDS))
         self._rate: RateLimit | None = None
+        #: Rows charged in advance for the next batch of a channel whose turn it is.
+        self._charged: dict[ChannelId, int] = {}
 
     def __repr__(self) -> str:
         return f"Paced({self._rows_per_second} rows/s)"
@@ -36,12 +39,20 @@ class Paced(Middleware):
         """Start the limit."""
         self._rate = RateLimit(self._rows_per_second)
 
+    async def turn(self, channel_id: ChannelId) -> None:
+        """See `Channels.turn`: the wait for the first slice, so that a channel that ends drops its next page alone."""
+        assert self._rate is not None, "open() comes first"
+        if channel_id not in self._charged:
+            self._charged[channel_id] = await self._rate.ready()
+
     async def portions(self, batch: Batch, guard: Guard) -> AsyncGenerator[Batch]:
         """See `Middleware.portions`."""
         assert self._rate is not None, "open() comes first"
         head = batch.head or batch.records[0]
         for start in range(0, len(batch.records), self._slice_rows):
             records = batch.records[start : start + self._slice_rows]
-            charged = await self._rate.ready()
+            charged = self._charged.pop(batch.channel_id, None)
+            if charged is None:
+                charged = await self._rate.ready()
             self._rate.spend(len(records), charged)
             yield replace(batch, records=records, head=head)

@@ -17,7 +17,8 @@ A pipeline ends in one of these ways, the first that applies:
    written first, except when the error means that another client may own the channel. Those of them that the sink
    still holds are dropped unconfirmed. A read that was refused because its records are trimmed is no such error
    where gaps are looked for: TRIMMED, and the channel may go on behind them.
-2. `stop` was called: the page being written is finished, pages behind it are dropped unconfirmed.
+2. `stop` was called: the page being written is finished, pages behind it are dropped unconfirmed. So is a page whose
+   turn has not come (`Channels.turn`): nothing of it has left.
 3. The page with the token `finished` was written: FINISHED.
 4. The page with the end time was written (`end_time.cut_page`): END_TIME.
 
@@ -84,6 +85,8 @@ class Pipeline:
         self._unconfirmed = UnconfirmedPages(on_confirmed)
         self._on_ending = on_ending
         self._reading: asyncio.Task[None] | None = None
+        #: The wait of the next page for its turn.
+        self._turn: asyncio.Future[None] | None = None
         self._stopping = False
         #: The refusal of the read with which it has ended as TRIMMED.
         self.refusal: TunnelExpired | None = None
@@ -96,6 +99,8 @@ class Pipeline:
         self._stopping = True
         if self._reading is not None:
             self._reading.cancel()
+        if self._turn is not None:
+            self._turn.cancel()
         self._ahead.stop()
 
     async def run(self) -> PipelineEnd:
@@ -133,6 +138,8 @@ class Pipeline:
     async def _write_pages(self) -> PipelineEnd:
         while not self._stopping and (page := await self._next()) is not None:
             try:
+                if page.answer.records and not await self._has_turn():
+                    break
                 confirmation = await self._write(page)
             finally:
                 page.release()
@@ -144,6 +151,21 @@ class Pipeline:
             if page.is_last:
                 return PipelineEnd.END_TIME
         return PipelineEnd.STOPPED if self.refusal is None else PipelineEnd.TRIMMED
+
+    async def _has_turn(self) -> bool:
+        """Wait until the sink may begin with a page; False where the order to stop comes first."""
+        wait = self._sink.turn(self._start.channel_id)
+        if wait is None:
+            return True
+        self._turn = turn = asyncio.ensure_future(wait)
+        try:
+            await asyncio.wait((turn,))
+        finally:
+            turn.cancel()
+        if turn.cancelled():
+            return False
+        turn.result()
+        return True
 
     async def _next(self) -> ReadPage | None:
         try:
