@@ -20,7 +20,7 @@ from ots_tunnel import (
 )
 from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
-from ots_tunnel.errors import ConfigError, ParameterInvalid
+from ots_tunnel.errors import ConfigError, InvalidTransition, ParameterInvalid
 from ots_tunnel.model import Action, KeyColumn, KeyType, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
@@ -79,6 +79,8 @@ def test_the_vendors_example(emulator: Emulator) -> None:
 
     assert not running.is_alive()
     assert sorted(seen) == list(range(150))
+    with pytest.raises(InvalidTransition, match="the daemon has run"):
+        daemon.run()
 
 
 def test_two_workers_share_one_configuration(emulator: Emulator) -> None:

@@ -20,7 +20,7 @@ from typing import Literal
 
 from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.errors import ConfigError
+from ots_tunnel.errors import ConfigError, InvalidTransition
 from ots_tunnel.fence import write_deadline
 from ots_tunnel.model import TunnelId
 from ots_tunnel.processor import ProcessorFactory
@@ -48,7 +48,8 @@ class TunnelWorkerConfig:
         max_parallel_channels: channels read at the same time; 0 means all.
         rows_per_second: rows read per second; 0 means no limit.
         memory_budget_bytes: bytes of records held in memory.
-        drain_timeout: limit of a shutdown.
+        drain_timeout: after this time a shutdown gives up what is being written. A callback that is busy then is waited
+            for, because it might still write, by at most a third of `heartbeat_timeout` - `heartbeat_interval`.
         reconnect: bounds of the random pause before a new client connects.
         on_possible_gap: `Stop` raises PossibleGap where changes may be missing because they were not read within the
             stream's retention; `Continue` logs them and goes on.
@@ -112,7 +113,7 @@ class TunnelWorkerConfig:
 
 
 class TunnelDaemon:
-    """Consumes a tunnel until `shutdown`; reconnects and repeats calls that fail.
+    """Consumes a tunnel until `shutdown`, once; reconnects and repeats calls that fail.
 
     Args:
         client: blocking or not; the daemon takes its endpoint, instance and credentials and makes a client itself.
@@ -138,12 +139,19 @@ class TunnelDaemon:
         Raises:
             ServiceError: the tunnel cannot be consumed: expired, deleted, no permission.
             SinkRejected: records are refused permanently. PossibleGap: changes may be missing.
+            InvalidTransition: see `run_async`.
         """
         with _signal_handlers_restored():
             asyncio.run(self._run_with_signals())
 
     async def run_async(self) -> None:
-        """Consume until `shutdown`; errors as in `run`."""
+        """Consume until `shutdown`; errors as in `run`.
+
+        Raises:
+            InvalidTransition: it has run before; make a new daemon.
+        """
+        if self._worker is not None:
+            raise InvalidTransition("the daemon has run", "run it again")
         client = TunnelClient(self._client.endpoint, self._client.instance, self._client.credentials)
         self._loop = asyncio.get_running_loop()
         self._worker = self._config.worker(client, self._tunnel_id)
