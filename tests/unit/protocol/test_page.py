@@ -11,6 +11,8 @@ from ots_tunnel.protocol.page import (
     all_rows_stored,
     count_actions,
     encode_batch_writes,
+    encode_page,
+    encode_page_in_python,
     reached_log_end,
     read_page,
     total_size,
@@ -34,6 +36,20 @@ def test_records_come_out_as_they_were_sent(action: Action) -> None:
 
     assert records == [Record(action, STREAM_PUT.wire, b"origin")] * 2
     assert (token, may_more) == ("next", None)
+
+
+@pytest.mark.parametrize("bodies", [[], [b""], [b"x" * 127, b"y" * 128], [STREAM_PUT.wire] * 300])
+def test_records_become_a_page_again(bodies: list[bytes]) -> None:
+    records = [Record(action, body, b"origin") for body in bodies for action in Action]
+    expected = [Record(record.action, record.body) for record in records]
+
+    body = encode_page(records)
+
+    assert body == encode_page_in_python(records)
+    assert read_page(body) == (expected, "", None)
+    # records of a page are views into it
+    assert encode_page(read_page(body).records[1:]) == encode_page_in_python(expected[1:])
+    assert encode_page([PythonRecord(record.action, record.body) for record in records]) == body
 
 
 def test_an_empty_origin_is_none() -> None:

@@ -81,6 +81,29 @@ async def test_at_the_end_of_a_channel_nobody_waits_for_the_interval() -> None:
 
 
 @pytest.mark.looptime
+async def test_the_end_waits_for_the_call_under_way() -> None:
+    """Whether a call that is broken off was carried out is not known, and another one would be refused."""
+
+    class Slow(Store):
+        async def put(self, checkpoint: Checkpoint) -> None:
+            await asyncio.sleep(1)
+            await super().put(checkpoint)
+
+    store = Slow()
+    checkpointer = Checkpointer(store, START, 3600)
+    running = asyncio.create_task(checkpointer.run())
+    checkpointer.confirmed(Token("t1"))
+    checkpointer.hurry()
+    await asyncio.sleep(0.5)
+
+    checkpointer.end()
+    await running
+
+    assert checkpointer.durable == "t1"
+    assert [checkpoint.token for checkpoint in store.calls] == ["t1"]
+
+
+@pytest.mark.looptime
 async def test_the_interval_separates_checkpoints() -> None:
     store = Store()
     checkpointer = Checkpointer(store, START, 5)

@@ -68,6 +68,27 @@ def read_page_in_python(body: bytes) -> PageContent:
     return PageContent(records_of(message.records), Token(message.next_token), may_more)
 
 
+def encode_page(records: Sequence[Record]) -> bytes:
+    """The records as a ReadRecordsResponse, which `read_page` takes, without previous values and without a token.
+
+    So records go to another process, or wait for one, in a single buffer.
+    """
+    if native is not None:
+        body: bytes | None = native.encode_page(list(records))
+        if body is not None:
+            return body
+    return encode_page_in_python(records)
+
+
+def encode_page_in_python(records: Iterable[Record]) -> bytes:
+    """Reference implementation of `encode_page`."""
+    message = tunnel_pb2.ReadRecordsResponse(next_token="")
+    for record in records:
+        message.records.add(action_type=int(record.action), record=record.body)
+    # the token comes last, as it has the higher number
+    return message.SerializeToString()
+
+
 def records_of(messages: Iterable[Any]) -> list[Record]:
     """The records of an answer's messages, as the tunnel and the stream of a table number their fields."""
     return [Record(_ACTIONS[each.action_type], each.record, each.origin_record or None) for each in messages]

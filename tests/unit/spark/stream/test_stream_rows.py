@@ -12,7 +12,6 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.rows import change_columns, typed_columns
-from ots_tunnel.spark.stream.packing import PackedRecords
 from ots_tunnel.spark.stream.rows import StreamRows
 
 KEY = (("name", "string"), ("id", "bigint"), ("raw", "binary"))
@@ -75,8 +74,3 @@ def test_a_value_of_another_type_is_refused_by_name() -> None:
     with pytest.raises(ConfigError, match=r"column 's': found string, allowed is integer; leave the column out"):
         rows.check(records())
     StreamRows(KEY, None).check(records())
-
-
-def test_packed_records_are_the_same_records() -> None:
-    assert PackedRecords.of(records()).records() == records()
-    assert PackedRecords.of([]).records() == []

@@ -5,5 +5,5 @@ has, `cut` finds a batch again when it is replayed, `ledger` has the pages betwe
 
 With input and output: `hand_over` is the sink that a worker of the tunnel writes to, `tunnel_calls` what is asked of
 the service before, `alignment` what its checkpoints are set to and compared with, `follower` the thread of both.
-`options`, `rows` and `packing` are what Spark sees; `reader` is what it calls.
+`options` and `rows` are what Spark sees; `reader` is what it calls.
 """

@@ -31,12 +31,12 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.model import ChannelId
+from ots_tunnel.protocol.page import encode_page, read_page
 from ots_tunnel.spark.interpreters import is_of_spark, settling
 from ots_tunnel.spark.stream.follower import Follower
 from ots_tunnel.spark.stream.offset_json import offset_from_json, offset_to_json
 from ots_tunnel.spark.stream.offsets import Offset
 from ots_tunnel.spark.stream.options import StreamOptions
-from ots_tunnel.spark.stream.packing import PackedRecords
 from ots_tunnel.spark.stream.rows import StreamRows
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ WAIT_SECONDS: Final = 0.3
 
 
 class SpanPartition(InputPartition):  # type: ignore[misc]  # pyspark has no types we follow
-    """The records of one channel in a batch, pickled to a task."""
+    """The records of one channel in a batch, pickled to a task: as a page of the tunnel, and not one by one."""
 
-    def __init__(self, channel_id: ChannelId, packed: PackedRecords) -> None:
+    def __init__(self, channel_id: ChannelId, page: bytes) -> None:
         super().__init__(channel_id)
-        self.packed = packed
+        self.page = page
 
 
 class TunnelReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
@@ -78,7 +78,7 @@ class TunnelReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
             found = self._following().records_of(offset_from_json(end))
             for records in found.values():
                 self._rows.check(records)
-            return [SpanPartition(name, PackedRecords.of(records)) for name, records in found.items() if records]
+            return [SpanPartition(name, encode_page(records)) for name, records in found.items() if records]
         except TunnelError as error:
             raise error.with_traceback(None) from None
 
@@ -87,7 +87,8 @@ class TunnelReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
         if not isinstance(partition, SpanPartition):
             return
         try:
-            yield from settling(self._rows.batches(partition.packed.records(), ChannelId(partition.value)))
+            records = read_page(partition.page).records
+            yield from settling(self._rows.batches(records, ChannelId(partition.value)))
         except TunnelError as error:
             raise error.with_traceback(None) from None
 

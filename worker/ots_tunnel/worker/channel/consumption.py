@@ -203,13 +203,13 @@ class Consumption:
         try:
             async with asyncio.timeout(None) as limit, asyncio.TaskGroup() as tasks:
                 self._moving = limit
-                storing = tasks.create_task(checkpointer.run(), name=f"checkpoint {self._progress.channel_id}")
+                tasks.create_task(checkpointer.run(), name=f"checkpoint {self._progress.channel_id}")
                 end = await pipeline.run()
                 end_us = self._context.worker.end_us
                 if end is PipelineEnd.END_TIME and end_us is not None:
                     self._progress.stopped_at(end_us / 1e6)
                     await self._stop.wait()
-                storing.cancel()
+                checkpointer.end()
         except TimeoutError:
             if not limit.expired():
                 raise

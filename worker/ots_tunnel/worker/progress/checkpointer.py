@@ -89,7 +89,7 @@ class Checkpointer:
         self._tried: dict[Token, int] = {}
         self._durable_page = 0
         self._stored_at = self._clock()
-        self._is_hurried = False
+        self._is_hurried = self._is_ended = False
         #: Set when the next checkpoint is due before the interval is over.
         self._due = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
@@ -123,12 +123,17 @@ class Checkpointer:
         self._is_hurried = True
         self._due.set()
 
+    def end(self) -> None:
+        """Let `run` return, behind a call under way: breaking one off leaves open whether it was carried out."""
+        self._is_ended = True
+        self._due.set()
+
     def age(self) -> float:
         """Seconds for which confirmed progress has not been durable; 0 when all is."""
         return self._clock() - self._stored_at if self._confirmed != self._durable else 0.0
 
     async def run(self) -> None:
-        """Store a checkpoint once per interval until cancelled; a failed call is repeated at the next interval.
+        """Store a checkpoint once per interval until `end`; a failed call is repeated at the next interval.
 
         Raises:
             OwnershipLost: another client writes this channel's checkpoints, or the fence is closed.
@@ -136,6 +141,8 @@ class Checkpointer:
         """
         while True:
             await self._until_due()
+            if self._is_ended:
+                return
             try:
                 await self.flush()
             except (TransportError, ServerUnavailable) as error:
@@ -153,7 +160,8 @@ class Checkpointer:
         finally:
             sleeping.cancel()
             due.cancel()
-        self._due.clear()
+        if not self._is_ended:
+            self._due.clear()
 
     async def flush(self) -> None:
         """Make everything confirmed so far durable.

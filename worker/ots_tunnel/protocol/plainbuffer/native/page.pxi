@@ -1,4 +1,4 @@
-# What is read: the framing of a page, and counts over its records.
+# What is read: the framing of a page, the same page of records again, and counts over them.
 
 cdef enum:
     # Keys of protobuf: field number and wire type.
@@ -144,6 +144,35 @@ def read_page(bytes page not None):
 def read_shard_page(bytes page not None):
     """Records, next iterator and may_more of a GetStreamRecordResponse; None if the reference has to read it."""
     return _read_page(page, SHARD_MAY_MORE, SHARD_CONSUMED)
+
+
+def encode_page(list records not None):
+    """A ReadRecordsResponse of these records, without previous values; None where only the reference can decide."""
+    cdef Py_ssize_t index, size = 2, inner, count = len(records)
+    cdef Record record
+    cdef byte* target
+    for index in range(count):
+        if type(records[index]) is not Record:
+            return None
+        record = <Record>records[index]
+        if not 1 <= <int>record.action <= 3:
+            return None
+        inner = 2 + 1 + _varint_size(record._size) + record._size
+        size += 1 + _varint_size(inner) + inner
+    cdef bytes page = PyBytes_FromStringAndSize(NULL, size)
+    target = <byte*>PyBytes_AS_STRING(page)
+    for index in range(count):
+        record = <Record>records[index]
+        target = _put_block(target, PAGE_RECORD, 2 + 1 + _varint_size(record._size) + record._size)
+        target[0] = RECORD_ACTION
+        target[1] = <byte>(<int>record.action)
+        target = _put_block(target + 2, RECORD_BODY, record._size)
+        memcpy(target, record._data(), record._size)
+        target += record._size
+    # the token that every page has
+    target[0] = PAGE_NEXT
+    target[1] = 0
+    return page
 
 
 def count_actions(list records not None):
