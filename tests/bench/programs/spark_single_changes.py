@@ -19,8 +19,8 @@ from ots_tunnel.spark import register
 from tests.bench.bench_scene import key_of, row_of
 from tests.support.programs.go_program import ACCOUNT
 
-#: Seconds between two looks for a batch, and until one has to be there.
-POLL, DEADLINE = 0.01, 60.0
+#: Seconds between two looks for a batch, of which each has one change, and until one has to be there.
+POLL, DEADLINE = 0.02, 60.0
 
 
 def main() -> None:
@@ -28,7 +28,6 @@ def main() -> None:
     options = given["options"]
     spark = SparkSession.builder.appName("bench").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", "100000")
     register(spark)
     changes = spark.readStream.format("ots").options(**options).load()
     writer = changes.writeStream.format("noop").option("checkpointLocation", str(Path(given["folder"]) / "checkpoint"))
@@ -38,7 +37,7 @@ def main() -> None:
         cells = [(cell.name, cell.value) for cell in row_of(number)]
         client.put_row(options["table"], Row(list(key_of(number)), cells), Condition("IGNORE"))
         late = time.monotonic() + DEADLINE
-        while sum(progress["numInputRows"] for progress in query.recentProgress) <= number:
+        while (query.lastProgress or {"batchId": -1})["batchId"] < number:
             if not query.isActive or time.monotonic() > late:
                 raise RuntimeError(f"change {number} did not come: {query.exception() or query.status}")
             time.sleep(POLL)

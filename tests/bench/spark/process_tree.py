@@ -14,7 +14,8 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 class Cpu(NamedTuple):
     """CPU seconds so far; `python` is the part of interpreters.
 
-    What an interpreter used is its parent's once it has ended. A JVM starts interpreters alone, so that is theirs, too.
+    What an interpreter used is its parent's once it has ended, so what has ended under a JVM is theirs: the planner of
+    a query ends with it. The programs that Hadoop calls, such as readlink, are in it as well.
     """
 
     total: float
