@@ -33,6 +33,7 @@ from ots_tunnel.model import Action, KeyColumn, KeyType
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.sinks.choice import IMPLEMENTATIONS, open_sink
 from ots_tunnel.tables import TableAdmin, TableSchema
+from ots_tunnel.tables.compatibility import planned_schema
 from ots_tunnel.tables.schema import RowWrite
 
 ROWS = 100
@@ -146,14 +147,15 @@ def main() -> int:
         (folder / "accessKeySecret").write_text("test-secret")
         place = {"endpoint": emulator.endpoint, "instance": "demo", "credentials": {"directory": name}}
         admin = TableAdmin(emulator.endpoint, "demo", KEYS)
-        for table in ("orders", "copied"):
-            admin.create(TableSchema(table, (KeyColumn("id", KeyType.INTEGER),)))
+        source = TableSchema("orders", (KeyColumn("id", KeyType.INTEGER),))
+        for table in (source, planned_schema(source, "copied")):
+            admin.create(table)
         rows = [RowWrite(Action.PUT, (("id", number),), (Column("amount", number * 1.5),)) for number in range(ROWS)]
         admin.write("orders", rows)
         for sink in sinks(folder, place, web.server_port):
             print(f"{next(iter(sink))}: {tried(sink, place, without)}", flush=True)
         print("files in", *sorted(path.name for path in folder.iterdir() if path.is_dir()))
-        if admin.is_empty("copied", TableSchema("copied", (KeyColumn("id", KeyType.INTEGER),))):
+        if admin.is_empty("copied", source):
             raise RuntimeError("nothing was copied")
         admin.close()
     web.shutdown()
