@@ -116,8 +116,8 @@ class Spark(ApiModel):
     executor: ExecutorResources = ExecutorResources()
     """Number and size of the executors."""
     conf: SparkConf = Field(default_factory=dict)
-    """Additional Spark settings; settings that the copy or the query depends on override them, and one that is a field
-    of its own, such as spark.driver.memory, is refused."""
+    """Additional Spark settings; settings that the copy or the query depends on override them. Those that are a
+    field of their own, such as spark.driver.memory, change nothing, and are refused for a query."""
     checkpoint: Checkpoint | None = None
     """Place of the query's checkpoints; needed with engine.stream Spark, refused otherwise."""
     trigger_interval_seconds: Annotated[int, Field(ge=1, le=3600)] | None = None

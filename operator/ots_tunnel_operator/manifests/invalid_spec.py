@@ -8,7 +8,6 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests.files_place import folder_of
-from ots_tunnel_operator.manifests.spark.field_settings import settings_of_fields
 from ots_tunnel_operator.manifests.spark.invalid_query import query_findings
 from ots_tunnel_operator.manifests.spark.pod_settings import hidden_pods
 from ots_tunnel_operator.manifests.template_depth import too_deep
@@ -29,9 +28,9 @@ def find_invalid_spec(obj: TablestoreTunnel) -> Problem | None:
 
 
 def _of_copy(obj: TablestoreTunnel) -> Iterator[Problem]:
-    """Templates of a copy by Spark that could not be rendered, and settings that hide its pods or change nothing."""
+    """Templates of a copy by Spark that could not be rendered, and settings that would hide its pods."""
     settings = obj.spec.spark_settings
-    for text in (*hidden_pods(settings.conf), *settings_of_fields(settings.conf)):
+    for text in hidden_pods(settings.conf):
         yield Problem(Reason.INVALID_SPEC, text)
     for role, template in (("driver", settings.driver.pod_template), ("executor", settings.executor.pod_template)):
         if (deep := too_deep(f"spec.spark.{role}.podTemplate", template)) is not None:

@@ -61,19 +61,33 @@ def ambiguous_mount(template: Mapping[str, Any], folder: str, container: str = n
 
     Two mounts whose paths are written differently are two to the API server, and the later one hides the other.
     """
-    paths: dict[str, str] = {}
-    for mount in _mounts_of(template, container):
-        given = str(mount.get("mountPath"))
-        path = posixpath.normpath(given)
-        if not _is_below(folder, path):
-            continue
-        if path in paths:
-            return f"mounts two volumes at {path}, as {paths[path]!r} and {given!r}: leave one of them out"
-        paths[path] = given
-        if mount.get("subPathExpr"):
-            shown = str(mount["subPathExpr"])[:256]
-            return f"mounts {given!r} by subPathExpr {shown!r}, which may be another folder in each pod: use subPath"
+    around = [(_clean(mount), mount) for mount in _mounts_of(template, container)]
+    around = [(path, mount) for path, mount in around if _is_below(folder, path)]
+    deepest = max((path for path, _ in around), key=len, default="")
+    found = [mount for path, mount in around if path == deepest]
+    if len(found) > 1:
+        shown = " and ".join(repr(str(mount.get("mountPath"))[:256]) for mount in found)
+        return f"mounts {len(found)} volumes at {deepest}, as {shown}: leave one of them"
+    if found and found[0].get("subPathExpr"):
+        shown = str(found[0]["subPathExpr"])[:256]
+        return f"mounts {deepest!r} by subPathExpr {shown!r}, which may be another folder in each pod: use subPath"
     return None
+
+
+def mount_paths(template: Mapping[str, Any], container: str) -> tuple[str, ...]:
+    """The folders at which a template mounts volumes into a container."""
+    return tuple(_clean(mount) for mount in _mounts_of(template, container))
+
+
+def volume_names(template: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the volumes of a template."""
+    found = (item.get("name") for item in _items(template.get("spec"), "volumes"))
+    return tuple(name for name in found if isinstance(name, str))
+
+
+def _clean(mount: Mapping[str, Any]) -> str:
+    """The folder of a mount, however it is written."""
+    return posixpath.normpath("/" + str(mount.get("mountPath")).lstrip("/"))
 
 
 def _mounts_of(template: Mapping[str, Any], wanted: str) -> Sequence[Mapping[str, Any]]:
@@ -90,7 +104,7 @@ def _mounts(template: Mapping[str, Any], wanted: str) -> Iterator[Mount]:
         name = mount.get("name")
         if isinstance(name, str) and name in volumes and not mount.get("readOnly"):
             volume = volumes[name]
-            path = posixpath.normpath(str(mount.get("mountPath")))
+            path = _clean(mount)
             source = {field: value for field, value in volume.items() if field != "name" and value is not None}
             below = str(mount.get("subPath") or mount.get("subPathExpr") or "")
             yield Mount(path, str(volume.get("name")), source, below)

@@ -31,7 +31,7 @@ from ots_tunnel.transport.inprocess import InProcessTransport
 from tests.support.emulator.emulator_scene import COPY, CREDENTIALS, TABLE, EmulatorScene, create_table_request
 from tests.support.waiting import until
 
-#: Versions older than a day are refused by the copy, which was created without a large deviation.
+#: Versions older than a day are refused by the copy, which has a small deviation.
 OLD_MS = 1_500_000_000_000
 #: Heartbeat timeout where each record is to come once: beside other tests a process may stand still for a second.
 PATIENT = 10
@@ -43,8 +43,8 @@ async def scene() -> AsyncIterator[EmulatorScene]:
         scene = EmulatorScene(emulator)
         await scene.create_table()
         await scene.create_table(table=COPY)
-        request = pb.UpdateTableRequest(table_name=TABLE)
-        request.table_options.deviation_cell_version_in_sec = 2_000_000_000
+        request = pb.UpdateTableRequest(table_name=COPY)
+        request.table_options.deviation_cell_version_in_sec = 86_400
         await scene.caller.call(TABLE_OPERATIONS["UpdateTable"], request)
         await scene.create_tunnel(TunnelType.Stream)
         yield scene

@@ -13,7 +13,7 @@ from ots_emulator import Emulator, Settings
 from ots_tunnel.client.table import TableClient
 from ots_tunnel.client.table_calls import TableDescription
 from ots_tunnel.console.exit_codes import exit_code
-from ots_tunnel.errors import PermissionDenied, WrongDestination
+from ots_tunnel.errors import PermissionDenied, ServerUnavailable, WrongDestination
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import TunnelId
 from ots_tunnel.protocol import table_pb2 as pb
@@ -95,4 +95,25 @@ async def test_an_equal_table_is_opened(scene: EmulatorScene, tmp_path: Path) ->
     sink = open_sink(document(scene, tmp_path, "Fail"))
 
     await sink.open()
+    await sink.close()
+
+
+async def test_a_source_that_does_not_answer_is_not_taken_for_the_sink(
+    scene: EmulatorScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe = TableClient.describe_table
+
+    async def busy(client: TableClient, table: str) -> TableDescription:
+        if table == TABLE:
+            raise ServerUnavailable("OTSServerUnavailable", "Server is busy.", "r", 503)
+        return await describe(client, table)
+
+    monkeypatch.setattr(TableClient, "describe_table", busy)
+    await create(scene, COPY)
+    sink = open_sink(document(scene, tmp_path, "Fail"))
+
+    with pytest.raises(
+        ServerUnavailable, match=f"source.table '{TABLE}', with which the sink's is compared: Server is"
+    ):
+        await sink.open()
     await sink.close()

@@ -8,7 +8,7 @@ import pytest
 from ots_tunnel.errors import ConnectionLost, OwnershipLost, SequenceNumberMismatch, ServerUnavailable, TunnelError
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import FINISHED, Checkpoint, Token
-from ots_tunnel.worker.progress.checkpointer import Checkpointer, belongs_to_us
+from ots_tunnel.worker.progress.checkpointer import HURRIED_RETRY, Checkpointer, belongs_to_us
 from tests.support.channel_scene import ChannelScene, EventSink, ScriptedService, page
 
 START = Checkpoint(Token("t0"), 7)
@@ -74,7 +74,7 @@ async def test_at_the_end_of_a_channel_nobody_waits_for_the_interval() -> None:
     assert [checkpoint.token for checkpoint in store.calls] == ["t1"]
     store.fail = [ConnectionLost("no answer")]
     checkpointer.confirmed(Token("t2"))
-    await asyncio.sleep(1)
+    await asyncio.sleep(HURRIED_RETRY + 0.5)
     assert [checkpoint.token for checkpoint in store.calls] == ["t1", "t2", "t2"]
     assert checkpointer.durable == "t2"
     running.cancel()

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from ots_tunnel.client.page import Page
+from ots_tunnel.errors import ConnectionLost
 from ots_tunnel.model import ChannelStatus, Checkpoint
 from tests.support.channel_scene import ChannelScene, EventSink, ScriptedService, page
 
@@ -48,4 +49,40 @@ async def test_an_order_to_stop_around_the_checkpoints_answer_hands_the_channel_
     await asyncio.sleep(2)
 
     assert scene.channel.is_over
+    await scene.close()
+
+
+class Unanswered(ScriptedService):
+    """No checkpoint is answered within the time that a write may take."""
+
+    async def checkpoint(self, *ids: object, **unused: object) -> None:
+        await asyncio.sleep(16.6)
+        raise ConnectionLost("no answer")
+
+    async def read_records(self, *ids: object, **unused: object) -> Page:
+        await asyncio.sleep(0.05)
+        return page(1, "t1", may_more=True)
+
+
+@pytest.mark.parametrize("is_under_way", [True, False])
+async def test_checkpoints_without_an_answer_do_not_outlast_the_drain(is_under_way: bool) -> None:
+    """D is 16.7 s. A call that is under way at the order to stop, and a last one, are all that is waited for."""
+    events: list[str] = []
+    interval = 1 if is_under_way else 3600
+    scene = ChannelScene(
+        Unanswered({}, events=events),
+        EventSink(events),
+        drain=45,
+        checkpoint_interval=interval,
+        interval=10,
+        timeout=60,
+    )
+    scene.open()
+    await asyncio.sleep(2)
+    stopped = asyncio.get_running_loop().time()
+
+    scene.notify(ChannelStatus.CLOSING, 2)
+    await scene.over()
+
+    assert asyncio.get_running_loop().time() - stopped < 35
     await scene.close()

@@ -18,6 +18,7 @@ _OF_PLACES = frozenset(
         "OTSNoPermissionAccess",
         "OTSPermissionDenied",
         "OTSObjectNotExist",
+        "DestinationIncompatible",
         "Denied",
         "NoSuchBucket",
         "OSError",

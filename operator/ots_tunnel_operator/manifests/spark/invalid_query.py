@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.api.files import FilesSink
@@ -12,9 +12,9 @@ from ots_tunnel_operator.manifests.files_place import folder_of
 from ots_tunnel_operator.manifests.spark.query_application import driver_pod, own_volumes
 from ots_tunnel_operator.manifests.spark.query_document import CHECKPOINT_DIRECTORY, query_config
 from ots_tunnel_operator.manifests.spark.query_settings import conf_findings, overlap
-from ots_tunnel_operator.manifests.spark.submission import DRIVER_CONTAINER, EXECUTOR_CONTAINER
+from ots_tunnel_operator.manifests.spark.submission import DRIVER_CONTAINER, EXECUTOR_CONTAINER, Volume
 from ots_tunnel_operator.manifests.template_depth import too_deep
-from ots_tunnel_operator.manifests.worker_mounts import Mount, ambiguous_mount, mount_of
+from ots_tunnel_operator.manifests.worker_mounts import Mount, ambiguous_mount, mount_of, mount_paths, volume_names
 from ots_tunnel_operator.reasons import Problem, Reason
 
 
@@ -42,24 +42,24 @@ def query_findings(obj: TablestoreTunnel) -> Iterator[Problem]:
         folders = {folder_of(files): "files of the query", **folders}
     for text in conf_findings(settings.conf, folders):
         yield Problem(Reason.INVALID_SPEC, text)
-    for path, (template, _) in templates.items():
-        yield from _replaced_volumes(obj, path, template)
+    for path, volumes in own_volumes(obj).items():
+        yield from _replaced_volumes(volumes, path, *templates[path])
     if not files.is_bucket:
         yield from _folder_problems(obj, files, templates)
     yield from _checkpoint_problems(obj)
 
 
-def _replaced_volumes(obj: TablestoreTunnel, path: str, template: Manifest) -> Iterator[Problem]:
-    """Volumes of a template that would take the place of the document or of keys: they are merged by name."""
-    spec = template.get("spec")
-    given = spec.get("volumes") if isinstance(spec, Mapping) else None
-    for volume in given if isinstance(given, list) else ():
-        name = volume.get("name") if isinstance(volume, Mapping) else None
-        if name in own_volumes(obj):
-            yield Problem(
-                Reason.INVALID_SPEC,
-                f"{path}: found a volume of the name {name!r}, which the pod has already: give it another name",
-            )
+def _replaced_volumes(own: Iterable[Volume], path: str, template: Manifest, container: str) -> Iterator[Problem]:
+    """What of a template would take the place of the document or of keys: it is merged by names and paths."""
+    names, folders = {one.name for one in own}, {one.path for one in own}
+    for name in volume_names(template):
+        if name in names:
+            text = f"found a volume of the name {name!r}, which the pod has already: give it another name"
+            yield Problem(Reason.INVALID_SPEC, f"{path}: {text}")
+    for folder in mount_paths(template, container):
+        if folder in folders:
+            text = f"found a volume at {folder}, where the pod has its document or its keys: mount it elsewhere"
+            yield Problem(Reason.INVALID_SPEC, f"{path}: {text}")
 
 
 def _folder_problems(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from ots_tunnel.query.bucket import PROFILE_FILE
@@ -85,9 +86,13 @@ def driver_pod(obj: TablestoreTunnel, *, cluster_assigns_user: bool = False) -> 
     return merged(obj, ROLE_STREAM, template, obj.spec.spark_settings.driver.pod_template)
 
 
-def own_volumes(obj: TablestoreTunnel) -> frozenset[str]:
-    """Names of the volumes with document and keys, which driver and executors have besides those of the user."""
-    return frozenset(one.name for one in (*_driver_volumes(obj), *_executor_volumes(obj)) if one.read_only)
+def own_volumes(obj: TablestoreTunnel) -> Mapping[str, tuple[Volume, ...]]:
+    """The volumes with document and keys, by the path of the template whose pods have them."""
+    found = {"driver": _driver_volumes(obj), "executor": _executor_volumes(obj)}
+    return {
+        f"spec.spark.{role}.podTemplate": tuple(one for one in volumes if one.read_only)
+        for role, volumes in found.items()
+    }
 
 
 def document_hash(application: Manifest) -> str:

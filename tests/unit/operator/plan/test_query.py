@@ -506,8 +506,11 @@ def test_a_mount_that_differs_between_pods_is_no_place() -> None:
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        ("/lake/", "spec.spark.driver.podTemplate mounts two volumes at /lake, as '/lake' and '/lake/'"),
-        ("/var/lib/ots/", "the pod mounts two volumes at /var/lib/ots, as '/var/lib/ots' and '/var/lib/ots/'"),
+        ("/lake/", "spec.spark.driver.podTemplate mounts 2 volumes at /lake, as '/lake' and '/lake/'"),
+        ("//lake", "spec.spark.driver.podTemplate mounts 2 volumes at /lake, as '/lake' and '//lake'"),
+        ("lake", "spec.spark.driver.podTemplate mounts 2 volumes at /lake, as '/lake' and 'lake'"),
+        ("/var/lib/ots/", "the pod mounts 2 volumes at /var/lib/ots, as '/var/lib/ots' and '/var/lib/ots/'"),
+        ("//var/lib/ots", "the pod mounts 2 volumes at /var/lib/ots, as '/var/lib/ots' and '//var/lib/ots'"),
     ],
 )
 def test_a_second_mount_of_the_same_folder_hides_no_first_one(path: str, told: str) -> None:
@@ -522,6 +525,32 @@ def test_a_volume_takes_no_place_of_document_or_keys(name: str) -> None:
     driver = beside_files(**{name: {"configMap": {"name": "log4j"}}})
 
     assert f"spec.spark.driver.podTemplate: found a volume of the name '{name}'" in found_in(driver)
+
+
+def test_a_mount_takes_no_place_of_document_or_keys() -> None:
+    driver = beside_files({"name": "mine", "mountPath": "/etc/ots/"}, mine={"configMap": {"name": "log4j"}})
+
+    assert "spec.spark.driver.podTemplate: found a volume at /etc/ots, where the pod has its document" in found_in(
+        driver
+    )
+
+
+def test_what_a_pod_does_not_have_takes_no_place() -> None:
+    """Executors of files have neither document nor keys; a name that is none is left to the API server."""
+    executor = mounting("spark-kubernetes-executor")
+    executor["spec"]["volumes"] += [{"name": "config", "emptyDir": {}}, {"name": ["x"]}, {"name": {"x": 1}}]
+
+    assert found_in(DRIVER_PART, executor) == ""
+
+
+def test_only_the_mount_that_has_the_folder_has_to_be_clear() -> None:
+    above = [{"name": "all", "mountPath": path, "subPathExpr": "$(POD_NAME)"} for path in ("/", "/x", "/lake")]
+    driver, executor = (mounting(f"spark-kubernetes-{role}", path="/lake/flights") for role in ("driver", "executor"))
+    for template in (driver, executor):
+        template["spec"]["containers"][0]["volumeMounts"] += above
+        template["spec"]["volumes"].append({"name": "all", "emptyDir": {}})
+
+    assert found_in(driver, executor) == ""
 
 
 @pytest.mark.parametrize("setting", ["spark.driver.memory", "spark.executor.instances"])

@@ -13,7 +13,7 @@ from ots_tunnel.client.table import TableClient
 from ots_tunnel.client.table_calls import TableDescription
 from ots_tunnel.config import SinkDocument
 from ots_tunnel.credentials import FileCredentials
-from ots_tunnel.errors import ServiceError, WrongDestination
+from ots_tunnel.errors import ServerUnavailable, ServiceError, WrongDestination
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.tables.compatibility import check_destination
 from ots_tunnel.tables.schema import TableSchema
@@ -28,7 +28,7 @@ class SourceTable:
     """The table that is copied, as it is when it is asked for.
 
     Args:
-        client: its instance; closed by `check`.
+        client: its instance; closed by `close`.
     """
 
     def __init__(self, client: TableClient, table: str) -> None:
@@ -63,8 +63,9 @@ class SourceTable:
         try:
             source = await self._client.describe_table(self._table)
         except ServiceError as error:
-            if error.retryable:
-                raise
+            if isinstance(error, ServerUnavailable):
+                text = f"source.table {self._table!r}, with which the sink's is compared: {error.message}"
+                raise ServerUnavailable(error.code, text, error.request_id, error.http_status) from error
             logger.warning(
                 "the source table cannot be described, so that the sink's table was not compared with it",
                 extra={"action": LogAction.SINK_NOT_COMPARED, "error": str(error)},

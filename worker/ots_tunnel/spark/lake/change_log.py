@@ -83,9 +83,21 @@ class ChangeLog:
                 "written to one; allowed is that table, or a new checkpoint folder, whose changes begin at the "
                 "tunnel's checkpoints"
             )
-        owner = {_SOURCE: self.source} if self.source else {}
-        table.create(columns_in(batch.schema), {_KIND: "changes", **owner})
+        table.create(columns_in(batch.schema), {_KIND: "changes"})
+        self._own(table)
         check_folder(table, query, batch_id)
+
+    def _own(self, table: LakeTable) -> None:
+        """Refuse a table with the changes of another source; one that knows no source gets this one."""
+        found = table.properties().get(_SOURCE)
+        if not self.source or found == self.source:
+            return
+        if found is not None:
+            raise QueryRefused(
+                f"path {table.path!r}: found a change log of {found!r}, wanted is one of {self.source!r}; allowed is "
+                "an empty path, or the table of this source"
+            )
+        table.set_property(_SOURCE, self.source)
 
     def _rows(self, table: LakeTable, batch: Any) -> Any:
         """The batch with the columns of the table, which grows before."""

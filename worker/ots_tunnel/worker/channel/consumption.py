@@ -85,6 +85,10 @@ class Consumption:
         self._pipeline: Pipeline | None = None
         self._reopening = Reopening()
         self._stop = asyncio.Event()
+        #: Time of the order to stop, by the loop's clock.
+        self._stopped_at: float | None = None
+        #: Whether the last checkpoint was tried: it is not tried again because that failed.
+        self._has_tried_last = False
         #: Limit of step 3, which ends `abandon_after` the order to stop.
         self._moving: asyncio.Timeout | None = None
 
@@ -99,6 +103,8 @@ class Consumption:
         """Finish the page being written, store the checkpoint, end."""
         self._stop.set()
         now = asyncio.get_running_loop().time()
+        if self._stopped_at is None:
+            self._stopped_at = now
         self._opening.stop()
         if self._pipeline is not None:
             self._pipeline.stop()
@@ -166,6 +172,7 @@ class Consumption:
             self._context.worker,
             on_read=self._progress.page_read,
         )
+        self._has_tried_last = False
         is_first = self._pipeline is None
         self._pipeline = pipeline = Pipeline(
             ahead, self._context.worker, self._fence, self._page_confirmed, checkpointer.hurry
@@ -173,9 +180,17 @@ class Consumption:
         if is_first:
             self._on_connected()
         end = await self._move(pipeline, checkpointer)
-        settings = self._context.settings
-        await checkpointer.flush_within(settings.write_deadline if self._stop.is_set() else settings.timeout)
+        await self._store_last(checkpointer)
         return end
+
+    async def _store_last(self, checkpointer: Checkpointer) -> None:
+        """Step 4; the time that a call took which was under way at the order to stop counts."""
+        settings, seconds = self._context.settings, self._context.settings.timeout
+        if self._stopped_at is not None:
+            since = asyncio.get_running_loop().time() - self._stopped_at
+            seconds = max(0.0, settings.write_deadline - since)
+        self._has_tried_last = True
+        await checkpointer.flush_within(seconds)
 
     async def _until_no_doubt(self) -> None:
         while True:
@@ -236,7 +251,7 @@ class Consumption:
 
     async def _keep_progress(self, error: TunnelError) -> None:
         """Store the progress confirmed before the failure, so that its records are not repeated."""
-        if self._checkpointer is None or isinstance(error, OwnershipLost | ResourceGone):
+        if self._checkpointer is None or self._has_tried_last or isinstance(error, OwnershipLost | ResourceGone):
             return
         try:
             await self._checkpointer.flush()

@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds between tries of the last checkpoint of a channel; own choice, several fit into the shortest D.
 FLUSH_RETRY = 0.5
+#: Most seconds between tries while a channel ends and may wait for a checkpoint; own choice.
+HURRIED_RETRY = 2.0
 #: Times that one flush takes over the stored number. One follows a lost answer; a second one, a call of ours that was
 #: carried out between our read and our write.
 ADOPTIONS = 2
@@ -153,7 +155,9 @@ class Checkpointer:
 
     async def _until_due(self) -> None:
         is_tried_again = self._is_hurried and self._confirmed != self._durable
-        sleeping = asyncio.ensure_future(self._sleep(FLUSH_RETRY if is_tried_again else self._interval))
+        sleeping = asyncio.ensure_future(
+            self._sleep(min(self._interval, HURRIED_RETRY) if is_tried_again else self._interval)
+        )
         due = asyncio.ensure_future(self._due.wait())
         try:
             await asyncio.wait((sleeping, due), return_when=asyncio.FIRST_COMPLETED)

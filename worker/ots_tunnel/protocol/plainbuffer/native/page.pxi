@@ -148,14 +148,23 @@ def read_shard_page(bytes page not None):
 
 def encode_page(list records not None):
     """A ReadRecordsResponse of these records, without previous values; None where only the reference can decide."""
+    if _actions is None:
+        _bind()
     cdef Py_ssize_t index, size = 2, inner, count = len(records)
     cdef Record record
     cdef byte* target
+    cdef int action
+    # read once: nothing may change between the size and the copy
+    cdef bytearray codes = bytearray(count)
     for index in range(count):
         if type(records[index]) is not Record:
             return None
         record = <Record>records[index]
-        if not 1 <= <int>record.action <= 3:
+        for action in range(1, 4):
+            if record.action is _actions[action]:
+                codes[index] = action
+                break
+        else:
             return None
         inner = 2 + 1 + _varint_size(record._size) + record._size
         size += 1 + _varint_size(inner) + inner
@@ -165,7 +174,7 @@ def encode_page(list records not None):
         record = <Record>records[index]
         target = _put_block(target, PAGE_RECORD, 2 + 1 + _varint_size(record._size) + record._size)
         target[0] = RECORD_ACTION
-        target[1] = <byte>(<int>record.action)
+        target[1] = codes[index]
         target = _put_block(target + 2, RECORD_BODY, record._size)
         memcpy(target, record._data(), record._size)
         target += record._size
