@@ -89,8 +89,10 @@ class ChangeLog:
 
     def _own(self, table: LakeTable) -> None:
         """Refuse a table with the changes of another source; one that knows no source gets this one."""
+        if not self.source:
+            return
         found = table.properties().get(_SOURCE)
-        if not self.source or found == self.source:
+        if found == self.source:
             return
         if found is not None:
             raise QueryRefused(
