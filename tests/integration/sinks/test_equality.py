@@ -13,7 +13,7 @@ from ots_emulator import Emulator, Settings
 from ots_tunnel.client.table import TableClient
 from ots_tunnel.client.table_calls import TableDescription
 from ots_tunnel.console.exit_codes import exit_code
-from ots_tunnel.errors import PermissionDenied, ServerUnavailable, WrongDestination
+from ots_tunnel.errors import PermissionDenied, ServerUnavailable, ServiceError, WrongDestination
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import TunnelId
 from ots_tunnel.protocol import table_pb2 as pb
@@ -44,6 +44,18 @@ async def create(scene: EmulatorScene, table: str, *, automatic: bool = False, *
     await scene.caller.call(TABLE_OPERATIONS["CreateTable"], request)
 
 
+def fail_for_source(monkeypatch: pytest.MonkeyPatch, error: ServiceError) -> None:
+    """Descriptions of the source fail; those of the copy do not."""
+    describe = TableClient.describe_table
+
+    async def describe_copy_alone(client: TableClient, table: str) -> TableDescription:
+        if table == TABLE:
+            raise error
+        return await describe(client, table)
+
+    monkeypatch.setattr(TableClient, "describe_table", describe_copy_alone)
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -71,14 +83,7 @@ async def test_a_table_that_cannot_be_equal_is_refused(
 async def test_a_source_that_may_not_be_described_is_none_to_compare_with(
     scene: EmulatorScene, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    describe = TableClient.describe_table
-
-    async def describe_copy_alone(client: TableClient, table: str) -> TableDescription:
-        if table == TABLE:
-            raise PermissionDenied("OTSNoPermissionAccess", "no", "r", 403)
-        return await describe(client, table)
-
-    monkeypatch.setattr(TableClient, "describe_table", describe_copy_alone)
+    fail_for_source(monkeypatch, PermissionDenied("OTSNoPermissionAccess", "no", "r", 403))
     await create(scene, COPY, max_versions=1)
     sink = open_sink(document(scene, tmp_path, "Fail"))
 
@@ -101,14 +106,7 @@ async def test_an_equal_table_is_opened(scene: EmulatorScene, tmp_path: Path) ->
 async def test_a_source_that_does_not_answer_is_not_taken_for_the_sink(
     scene: EmulatorScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    describe = TableClient.describe_table
-
-    async def busy(client: TableClient, table: str) -> TableDescription:
-        if table == TABLE:
-            raise ServerUnavailable("OTSServerUnavailable", "Server is busy.", "r", 503)
-        return await describe(client, table)
-
-    monkeypatch.setattr(TableClient, "describe_table", busy)
+    fail_for_source(monkeypatch, ServerUnavailable("OTSServerUnavailable", "Server is busy.", "r", 503))
     await create(scene, COPY)
     sink = open_sink(document(scene, tmp_path, "Fail"))
 
