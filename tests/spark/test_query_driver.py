@@ -19,6 +19,7 @@ from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.model import TunnelType
 from ots_tunnel.query.document import QueryConfig, dump_query_config
 from ots_tunnel.query.record import QueryProgress, read_query_record
+from ots_tunnel.query.settings import BY_FILE_SYSTEM, LOG_FILES
 from ots_tunnel.spark.cluster import ClusterAccess, ConfigMaps
 from ots_tunnel.spark.query.driver import run
 from ots_tunnel.spark.query.recorder import Recorder
@@ -143,11 +144,13 @@ def test_changes_become_lines_and_the_record_tells_of_them(
             return []
         return [json.loads(row.value) for row in spark.read.text(str(tmp_path / "changes")).collect()]
 
+    spark.conf.unset(LOG_FILES)
     with running(spark, cluster_access, document(instance, tmp_path, compression="gzip")) as ends:
         write(instance, *range(9000, 9100))
         wait_until(lambda: ends.done() or (len(lines()) == 100 and progress().lag_seconds is not None), 300)
     assert ends.result() == 143
     assert progress().batch_id is not None
+    assert spark.conf.get(LOG_FILES) in BY_FILE_SYSTEM
     assert sorted(line["key"]["flight"] for line in lines()) == list(range(9000, 9100))
     assert {line["cells"][0]["value"]["integer"] for line in lines()} == set(range(9000, 9100))
 

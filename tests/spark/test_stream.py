@@ -22,7 +22,9 @@ from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.model import Action, Stage, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.query.settings import BY_FILE_SYSTEM, LOG_FILES
 from ots_tunnel.spark import register
+from ots_tunnel.spark.sessions import has_class
 from ots_tunnel.spark.versions import bounds_streams
 from tests.support.programs.processes import inherited_environment
 from tests.support.waiting import wait_until
@@ -184,13 +186,13 @@ def test_a_second_query_and_another_tunnel_are_one_line(
 class Program:
     """The example, in a group of processes of its own: the driver, its JVM, the planner and the workers of Python."""
 
-    def __init__(self, instance: Instance, folder: Path, *more: str) -> None:
+    def __init__(self, instance: Instance, folder: Path, *more: str, settings: str = "") -> None:
         place = [instance.endpoint, "demo", "flights", "stream", str(instance.secrets), str(folder)]
         self._log = (folder / "log").open("ab")
         self._folder = folder
         self._process = subprocess.Popen(
             [sys.executable, str(EXAMPLE), *place, *more],
-            env=inherited_environment(PYSPARK_SUBMIT_ARGS=LOCAL, PYSPARK_PYTHON=sys.executable),
+            env=inherited_environment(PYSPARK_SUBMIT_ARGS=f"{settings} {LOCAL}", PYSPARK_PYTHON=sys.executable),
             stdout=self._log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -230,8 +232,12 @@ def run_to_the_end(spark: Any, instance: Instance, folder: Path, changes: range)
 def test_two_kills_of_all_processes_leave_each_change_once(
     spark: Any, instance: Instance, emulator: Emulator, tunnels: SyncTunnelClient, tmp_path: Path
 ) -> None:
-    """The example is killed as a whole while rows are written and a partition splits, and is then run to its end."""
+    """The example is killed as a whole while rows are written and a partition splits, and is then run to its end.
+
+    Spark's logs go from its own way to write them to that of a query's driver, and back.
+    """
     create(tunnels, TunnelType.BaseAndStream)
+    by_file_system = next(name for name in BY_FILE_SYSTEM if has_class(spark, name))
     written = 9000
 
     def grow(count: int = 300) -> None:
@@ -246,8 +252,8 @@ def test_two_kills_of_all_processes_leave_each_change_once(
     def files() -> int:
         return len(list((tmp_path / "changes" / "_spark_metadata").glob("[0-9]*")))
 
-    for kill in range(2):
-        program = Program(instance, tmp_path)
+    for kill, settings in enumerate(("", f"--conf {LOG_FILES}={by_file_system}")):
+        program = Program(instance, tmp_path, settings=settings)
         try:
             wanted = files() + 2
             # the batch after these is then somewhere on its way

@@ -56,6 +56,17 @@ def reader_of(instance: Instance, **more: str) -> DataSourceStreamReader:
     return source.streamReader(schema)
 
 
+def test_what_is_imported_for_a_stream_is_left_out_of_the_collections_behind_each_batch(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frozen: list[bool] = []
+    monkeypatch.setattr("ots_tunnel.spark.source.settle", lambda: frozen.append(True))
+
+    reader_of(instance)
+
+    assert frozen
+
+
 def write(instance: Instance, *numbers: int, action: Action = Action.PUT) -> None:
     """Change the rows of these numbers, each in its own write."""
     for number in numbers:

@@ -7,15 +7,23 @@ import asyncio
 import pytest
 
 from ots_tunnel.client.page import Page
-from ots_tunnel.errors import ConnectionLost
+from ots_tunnel.errors import ConnectionLost, ServerUnavailable
 from ots_tunnel.model import ChannelStatus, Checkpoint
 from tests.support.channel_scene import ChannelScene, EventSink, ScriptedService, page
 
 pytestmark = pytest.mark.looptime
 
 
-class AnsweredByHand(ScriptedService):
-    """The checkpoint is answered when the test says so; the stream has no end."""
+class Endless(ScriptedService):
+    """The stream has no end."""
+
+    async def read_records(self, *ids: object, **unused: object) -> Page:
+        await asyncio.sleep(0.05)
+        return page(1, "t1", may_more=True)
+
+
+class AnsweredByHand(Endless):
+    """The checkpoint is answered when the test says so."""
 
     answer: asyncio.Future[Checkpoint]
 
@@ -23,10 +31,6 @@ class AnsweredByHand(ScriptedService):
         self.events.append("get")
         self.answer = asyncio.get_running_loop().create_future()
         return await self.answer
-
-    async def read_records(self, *ids: object, **unused: object) -> Page:
-        await asyncio.sleep(0.05)
-        return page(1, "t1", may_more=True)
 
 
 @pytest.mark.parametrize("answer_first", [True, False])
@@ -52,16 +56,12 @@ async def test_an_order_to_stop_around_the_checkpoints_answer_hands_the_channel_
     await scene.close()
 
 
-class Unanswered(ScriptedService):
+class Unanswered(Endless):
     """No checkpoint is answered within the time that a write may take."""
 
     async def checkpoint(self, *ids: object, **unused: object) -> None:
         await asyncio.sleep(16.6)
         raise ConnectionLost("no answer")
-
-    async def read_records(self, *ids: object, **unused: object) -> Page:
-        await asyncio.sleep(0.05)
-        return page(1, "t1", may_more=True)
 
 
 @pytest.mark.parametrize("is_under_way", [True, False])
@@ -85,4 +85,22 @@ async def test_checkpoints_without_an_answer_do_not_outlast_the_drain(is_under_w
     await scene.over()
 
     assert asyncio.get_running_loop().time() - stopped < 35
+    await scene.close()
+
+
+async def test_a_slow_page_leaves_its_checkpoint_further_tries() -> None:
+    """The page takes longer than D, and not as long as a drain lets it."""
+    events: list[str] = []
+    busy = [ServerUnavailable("OTSTunnelServerUnavailable", "busy", "", 503) for _ in range(2)]
+    service = Endless({}, events=events, errors={"put": busy})
+    scene = ChannelScene(
+        service, EventSink(events, delay=20), drain=45, checkpoint_interval=3600, interval=10, timeout=60
+    )
+    scene.open()
+    await asyncio.sleep(0.2)
+
+    scene.notify(ChannelStatus.CLOSING, 2)
+    await scene.over()
+
+    assert events.count("put t1") == 3
     await scene.close()

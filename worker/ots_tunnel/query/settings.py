@@ -5,7 +5,9 @@ The promise is that each change is in one file that Spark's log of the files has
     the log of the files      Spark's own way to commit a stream's files writes it; no other one does, and then a batch
                               that is repeated is written again
     whole files in the logs   batches and files are logged by a file that appears at once and only if it is not there:
-                              else a driver reads half of one, or two drivers log the same batch
+                              else a driver reads half of one, or two drivers log the same batch. Both ways that Spark
+                              has do that in a local folder: it looks whether the file is there, and renames another
+                              one to it. The driver takes the one that starts no processes
     Delta's own way to commit a table's commits appear at once and only if there is none of that number: else two
                               drivers write the same one, and one of both batches is gone. In a bucket Delta's own way
                               sees to that within one driver; the one with DynamoDB does it among all
@@ -26,10 +28,17 @@ _WHOLE: Final = "the files of Spark's logs have to appear whole and once, or a b
 _COMMITS: Final = "Delta's commits have to appear whole and once, or a batch is lost"
 _ONCE: Final = "a second attempt of a task leaves rows twice in the folder, of which only Spark's log knows"
 
+#: Spark's setting of what writes its logs.
+LOG_FILES: Final = "spark.sql.streaming.checkpointFileManagerClass"
+#: The way without processes, by its names from PySpark 4.1 on and before.
+BY_FILE_SYSTEM: Final = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
+    "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager",
+)
 #: Setting -> (values that keep the promise, in lower case; why others do not).
 RESERVED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "spark.sql.streaming.commitProtocolClass": ((), _LOG),
-    "spark.sql.streaming.checkpointFileManagerClass": ((), _WHOLE),
+    LOG_FILES: (tuple(name.lower() for name in BY_FILE_SYSTEM), _WHOLE),
     "spark.hadoop.fs.file.impl": ((), _WHOLE),
     "spark.hadoop.fs.AbstractFileSystem.file.impl": ((), _WHOLE),
     "spark.delta.logStore.class": ((), _COMMITS),

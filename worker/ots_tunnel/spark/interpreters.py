@@ -21,13 +21,18 @@ def is_of_spark() -> bool:
     return program is not None and str(program.name).startswith("pyspark.")
 
 
-def settling(found: Iterator[T]) -> Iterator[T]:
-    """The same items; behind those of the first call, later collections leave out what the interpreter has by then.
+def settle() -> None:
+    """Let later collections leave out what the interpreter has by now; only the first call does something.
 
     What is no longer used is collected before. A later task imports little that the first one did not. Nothing happens
     in an interpreter of someone else.
     """
-    yield from found
     if is_of_spark() and not gc.get_freeze_count():
         gc.collect()
         gc.freeze()
+
+
+def settling(found: Iterator[T]) -> Iterator[T]:
+    """The same items, and `settle` behind them."""
+    yield from found
+    settle()

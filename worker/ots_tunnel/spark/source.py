@@ -104,6 +104,7 @@ except ImportError:
     raise
 from pyspark.sql.types import BinaryType, BooleanType, DoubleType, LongType, StringType, StructType
 
+from ots_tunnel.spark.interpreters import settle
 from ots_tunnel.spark.reader.options import SourceOptions
 from ots_tunnel.spark.reader.planning import RAW_SCHEMA, checked_columns, columns_of
 from ots_tunnel.spark.reader.readers import PushingReader, TablestoreReader
@@ -169,9 +170,11 @@ class TablestoreDataSource(DataSource):  # type: ignore[misc]  # pyspark has no 
         """Check the options and the schema, and return the reader of a tunnel's changes."""
         try:
             options = StreamOptions.parse(self.options)
-            return _change_reader(options, StreamRows.of(schema, options.columns))
+            reader = _change_reader(options, StreamRows.of(schema, options.columns))
         except TunnelError as error:
             raise error.with_traceback(None) from None
+        settle()  # for each batch Spark asks an interpreter that does nothing else
+        return reader
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """Refuse: a frame of changes is written batch by batch."""

@@ -339,5 +339,5 @@ def test_a_setting_that_breaks_the_promise_ends_the_query_before_anything_is_rea
     [(text, is_final)] = records.ended
     assert is_final
     assert text.startswith(
-        "spark.conf: found spark.sql.streaming.checkpointFileManagerClass, allowed is none: the files of Spark's logs"
+        "spark.conf: found spark.sql.streaming.checkpointFileManagerClass, allowed is none or org.apache.spark.sql."
     )

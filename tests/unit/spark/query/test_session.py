@@ -10,7 +10,8 @@ import pytest
 
 from ots_tunnel.errors import ConfigError, QueryRefused
 from ots_tunnel.query.document import QueryConfig
-from ots_tunnel.spark.query.session import check_buckets, session_settings
+from ots_tunnel.query.settings import refused_settings
+from ots_tunnel.spark.query.session import check_buckets, log_by_file_system, session_settings
 from tests.support.documents.query_document import QUERY
 
 PROFILE = "spark.hadoop.fs.s3a.bucket.lake.auth.profile.file"
@@ -74,3 +75,18 @@ def test_a_session_without_hadoop_s_part_for_buckets_is_refused(monkeypatch: pyt
         return
     with pytest.raises(QueryRefused, match=r"found no org\.apache\.hadoop\.fs\.s3a\.S3AFileSystem .*hadoop-aws"):
         check_buckets(context)
+
+
+@pytest.mark.parametrize("package", ["streaming.checkpointing", "streaming"])
+def test_spark_s_logs_are_written_without_processes_in_each_release(
+    monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    there = f"org.apache.spark.sql.execution.{package}.FileSystemBasedCheckpointFileManager"
+    found: dict[str, str] = {}
+    session: Any = SimpleNamespace(conf=SimpleNamespace(set=found.__setitem__))
+    monkeypatch.setattr("ots_tunnel.spark.query.session.has_class", lambda spark, name: name == there)
+
+    log_by_file_system(session)
+
+    assert found == {"spark.sql.streaming.checkpointFileManagerClass": there}
+    assert not [*refused_settings(found)]

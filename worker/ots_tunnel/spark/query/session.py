@@ -12,6 +12,7 @@ from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.errors import QueryRefused
 from ots_tunnel.query.bucket import PROFILE_FILE, bucket_settings, profile_text
 from ots_tunnel.query.document import QueryConfig
+from ots_tunnel.query.settings import BY_FILE_SYSTEM, LOG_FILES
 from ots_tunnel.spark.sessions import has_class
 
 if TYPE_CHECKING:
@@ -54,6 +55,19 @@ def start_session(config: QueryConfig, settings: Mapping[str, str]) -> SparkSess
     for name, value in settings.items():
         builder.config(name, value)
     return builder.getOrCreate()
+
+
+def log_by_file_system(spark: Any) -> None:
+    """Let Spark write its logs of offsets and commits by Hadoop's FileSystem, where its release has that.
+
+    By its own choice it takes FileContext, which without Hadoop's native library starts some twenty processes,
+    `readlink` and `chmod`, for each batch. In a local folder, which checkpoints and logs of files are in, both rename a
+    file in the same way.
+    """
+    for name in BY_FILE_SYSTEM:
+        if has_class(spark, name):
+            spark.conf.set(LOG_FILES, name)
+            return
 
 
 def check_buckets(spark: Any) -> None:

@@ -11,6 +11,7 @@ from ots_tunnel.query.files import TABLES, QueryFilesConfig, files_folder
 from ots_tunnel.query.settings import RESERVED, refused_settings
 from ots_tunnel.spark import register
 from ots_tunnel.spark.query.lake import start_lake
+from ots_tunnel.spark.query.session import log_by_file_system
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,6 +50,7 @@ def start_query(config: QueryConfig, spark: SparkSession, report: Path | None = 
         PySparkException: Spark or the source refuses it. TunnelError: a table, or what it is to have, does.
     """
     register(spark)
+    log_by_file_system(spark)
     source = source_options(config)
     if report is not None:
         source["reportFile"] = str(report)

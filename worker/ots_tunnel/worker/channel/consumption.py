@@ -7,8 +7,8 @@ that the machine takes next. The steps:
 2. Read the checkpoint, find out what was consumed before (`Opening`), and report `Connected`.
 3. Run the pipeline; beside it the checkpointer stores confirmed progress, once per checkpoint interval. A channel that
    has reached the end time is held without reading until the order to stop.
-4. Store the last checkpoint: within D after the order to stop, because the service waits for the channel, and within
-   the heartbeat timeout otherwise.
+4. Store the last checkpoint. A try that fails is repeated for D behind an order to stop, because the service waits for
+   the channel, but no longer than until a write would be abandoned; for the heartbeat timeout otherwise.
 5. Wait until an abandoned write cannot take effect any more. Nothing is reported before (docs/architecture.md rule 3).
 
 `stop` acts on the step that runs. Step 1 is finished, and no other step follows. The call of step 2 is cancelled. The
@@ -184,11 +184,11 @@ class Consumption:
         return end
 
     async def _store_last(self, checkpointer: Checkpointer) -> None:
-        """Step 4; the time that a call took which was under way at the order to stop counts."""
+        """Step 4. The last try begins before a write would be abandoned, and may take D as that write may."""
         settings, seconds = self._context.settings, self._context.settings.timeout
         if self._stopped_at is not None:
             since = asyncio.get_running_loop().time() - self._stopped_at
-            seconds = max(0.0, settings.write_deadline - since)
+            seconds = max(0.0, min(settings.write_deadline, settings.abandon_after - since))
         self._has_tried_last = True
         await checkpointer.flush_within(seconds)
 
