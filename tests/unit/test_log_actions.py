@@ -42,6 +42,7 @@ def test_log_actions_are_an_interface() -> None:
         "checkpoint_adopted",
         "checkpoint_failed",
         "client_gone",
+        "clock_not_believed",
         "closing_at_once",
         "column_never_seen",
         "completed",

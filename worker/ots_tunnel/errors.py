@@ -29,6 +29,7 @@
     |- PossibleGap                       changes may be missing before the next records of a channel
     |- ReplayDiffers                     the records of a logged batch are not there again
     |- OwnershipLost                     the channel may belong to another client: stop without a checkpoint
+    |- SourceUnanswered         (retry)  the source cannot be compared with the sink now
     `- SinkError                (retry)  SinkRejected (final: these records are the problem)
          `- WrongDestination             a SinkRejected: the destination cannot hold a copy of the source
 
@@ -303,6 +304,12 @@ class ReplayDiffers(TunnelError):
 
 class OwnershipLost(TunnelError):
     """The channel may belong to another client: stop without a checkpoint."""
+
+
+class SourceUnanswered(TunnelError):
+    """The source does not answer, so that the sink, which does, cannot be compared with it."""
+
+    retryable: ClassVar[bool] = True
 
 
 class SinkError(TunnelError):

@@ -42,9 +42,14 @@ class LogAction(enum.StrEnum):
     )
     SINK_NOT_COMPARED = (
         "sink_not_compared",
-        "The source table cannot be described, so that the sink's table was not compared with it; the worker starts "
+        "The source table may not be described, so that the sink's table was not compared with it; the worker starts "
         "anyway.",
         "error",
+    )
+    CLOCK_NOT_BELIEVED = (
+        "clock_not_believed",
+        "An answer's time is more than fifteen minutes from this machine's clock, so that something on the way has "
+        "written it; cells expire by the clock as it was known before.",
     )
     NOT_COMPILED = (
         "not_compiled",
@@ -177,7 +182,12 @@ class LogAction(enum.StrEnum):
         "error",
         "duration",
     )
-    SINK_NOT_READY = "sink_not_ready", "The sink cannot be opened; tried again.", "tunnel_id", "error"
+    SINK_NOT_READY = (
+        "sink_not_ready",
+        "The sink cannot be opened, or not be compared with the source; tried again.",
+        "tunnel_id",
+        "error",
+    )
     WRITE_RETRIED = (
         "write_retried",
         "The sink refused a write for now; tried again after a pause.",

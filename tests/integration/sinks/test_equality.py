@@ -13,12 +13,26 @@ from ots_emulator import Emulator, Settings
 from ots_tunnel.client.table import TableClient
 from ots_tunnel.client.table_calls import TableDescription
 from ots_tunnel.console.exit_codes import exit_code
-from ots_tunnel.errors import PermissionDenied, ServerUnavailable, ServiceError, WrongDestination
+from ots_tunnel.errors import (
+    AuthFailed,
+    ConnectError,
+    ObjectNotExist,
+    PermissionDenied,
+    ServerUnavailable,
+    ServiceError,
+    TunnelError,
+    WrongDestination,
+)
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import TunnelId
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.sinks.choice import open_sink
+from ots_tunnel.worker.settings import WorkerSettings
+from ots_tunnel.worker.start import Start
+from ots_tunnel.worker.status.metrics import WorkerMetrics
+from ots_tunnel.worker.status.worker_status import WorkerStatus
+from ots_tunnel.worker.stop_order import StopOrder
 from tests.support.emulator.emulator_scene import COPY, TABLE, EmulatorScene, create_table_request
 
 from .test_destination_replaced import document
@@ -44,7 +58,7 @@ async def create(scene: EmulatorScene, table: str, *, automatic: bool = False, *
     await scene.caller.call(TABLE_OPERATIONS["CreateTable"], request)
 
 
-def fail_for_source(monkeypatch: pytest.MonkeyPatch, error: ServiceError) -> None:
+def fail_for_source(monkeypatch: pytest.MonkeyPatch, error: TunnelError) -> None:
     """Descriptions of the source fail; those of the copy do not."""
     describe = TableClient.describe_table
 
@@ -103,15 +117,46 @@ async def test_an_equal_table_is_opened(scene: EmulatorScene, tmp_path: Path) ->
     await sink.close()
 
 
-async def test_a_source_that_does_not_answer_is_not_taken_for_the_sink(
-    scene: EmulatorScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "error",
+    [
+        ServerUnavailable("OTSServerUnavailable", "Server is busy.", "r", 503),
+        ServiceError("OTSClientError", "no error of the service: Too Many Requests", "", 429),
+        ConnectError("no connection"),
+    ],
+)
+async def test_a_source_that_does_not_answer_is_asked_again_and_not_taken_for_the_sink(
+    scene: EmulatorScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: TunnelError
 ) -> None:
-    fail_for_source(monkeypatch, ServerUnavailable("OTSServerUnavailable", "Server is busy.", "r", 503))
+    describe = TableClient.describe_table
+    fail_for_source(monkeypatch, error)
+    await create(scene, COPY, max_versions=3)
+    sink = open_sink(document(scene, tmp_path, "Fail"))
+    status = WorkerStatus("tunnel", "tag", WorkerMetrics("t"))
+    tries: list[str] = []
+
+    async def pause() -> None:
+        tries.append(f"{status.error}")
+        assert status.document()["sink"]["failing"] is None
+        monkeypatch.setattr(TableClient, "describe_table", describe)
+
+    order = StopOrder((0.1, 0.2), lambda: 0.5)
+    monkeypatch.setattr(order, "pause_before_retry", pause)
+    await Start(WorkerSettings(TunnelId("any")), status, order).open_sink(sink)
+    await sink.close()
+
+    assert len(tries) == 1
+    assert tries[0].startswith(f"SourceUnanswered: source.table '{TABLE}' in instance 'demo' at http")
+
+
+@pytest.mark.parametrize("kind", [AuthFailed, ObjectNotExist])
+async def test_what_the_service_says_of_the_source_itself_ends_the_worker_with_its_own_code(
+    scene: EmulatorScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[ServiceError]
+) -> None:
+    fail_for_source(monkeypatch, kind("OTSAny", "no", "r", 400))
     await create(scene, COPY)
     sink = open_sink(document(scene, tmp_path, "Fail"))
 
-    with pytest.raises(
-        ServerUnavailable, match=f"source.table '{TABLE}', with which the sink's is compared: Server is"
-    ):
+    with pytest.raises(kind, match=rf"source\.table '{TABLE}' .* is compared: no"):
         await sink.open()
     await sink.close()

@@ -8,7 +8,7 @@ import math
 from collections.abc import Awaitable, Callable
 
 from ots_tunnel.client.tunnel import TunnelClient
-from ots_tunnel.errors import AuthFailed, TunnelError
+from ots_tunnel.errors import AuthFailed, SourceUnanswered, TunnelError
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ClientId
 from ots_tunnel.protocol.lifecycle import ClientEvent
@@ -68,7 +68,7 @@ class Start:
             self._opening = None
 
     async def open_sink(self, sink: Sink) -> None:
-        """Open the sink; repeats while its destination cannot be reached.
+        """Open the sink; repeats while its destination, or the source that it is compared with, cannot be reached.
 
         Raises:
             TunnelError: the sink cannot be opened at all.
@@ -85,7 +85,8 @@ class Start:
                 if isinstance(error, TunnelError) and not error.retryable:
                     raise
                 self._status.error = f"{type(error).__name__}: {error}"
-                self._status.sink_not_opened(self._status.error)
+                if not isinstance(error, SourceUnanswered):  # of which the sink knows nothing
+                    self._status.sink_not_opened(self._status.error)
                 logger.warning("sink not ready", extra={**self._extra(LogAction.SINK_NOT_READY), "error": str(error)})
             finally:
                 self._opening = None

@@ -13,13 +13,24 @@ from ots_tunnel.client.table import TableClient
 from ots_tunnel.client.table_calls import TableDescription
 from ots_tunnel.config import SinkDocument
 from ots_tunnel.credentials import FileCredentials
-from ots_tunnel.errors import ServerUnavailable, ServiceError, WrongDestination
+from ots_tunnel.errors import (
+    AuthFailed,
+    ObjectNotExist,
+    ParameterInvalid,
+    PermissionDenied,
+    ServiceError,
+    SourceUnanswered,
+    TransportError,
+    WrongDestination,
+)
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.tables.compatibility import check_destination
 from ots_tunnel.tables.schema import TableSchema
 
 logger = logging.getLogger(__name__)
 
+#: Answers about the source itself, which another try would get as well.
+_FINAL = (AuthFailed, ObjectNotExist, ParameterInvalid)
 #: In the place of the service's code: it would have taken the writes.
 CODE = "DestinationIncompatible"
 
@@ -49,28 +60,39 @@ class SourceTable:
     def __repr__(self) -> str:
         return f"SourceTable({self._table})"
 
+    @property
+    def _where(self) -> str:
+        return (
+            f"source.table {self._table!r} in instance {self._client.instance!r} at {self._client.endpoint}, with "
+            "which the sink's table is compared"
+        )
+
     async def check(self, destination: TableDescription, where: str) -> None:
         """Refuse a destination that cannot be equal.
 
-        A source that may not be described is none to compare with: reading it needs other rights.
+        A source that may not be described is none to compare with: reading it needs other rights. Every other error,
+        such as the page of a load balancer, says nothing about rights: the copy does not begin without the comparison.
 
         Args:
             where: names the destination.
 
         Raises:
-            WrongDestination: it cannot; names each property. ServiceError, TransportError: the source does not answer.
+            WrongDestination: it cannot; names each property. SourceUnanswered: the source cannot be described now.
+            ServiceError: it is not there, or refuses the AccessKey.
         """
         try:
             source = await self._client.describe_table(self._table)
-        except ServiceError as error:
-            if isinstance(error, ServerUnavailable):
-                text = f"source.table {self._table!r}, with which the sink's is compared: {error.message}"
-                raise ServerUnavailable(error.code, text, error.request_id, error.http_status) from error
+        except PermissionDenied as error:
             logger.warning(
-                "the source table cannot be described, so that the sink's table was not compared with it",
+                "the source table may not be described, so that the sink's table was not compared with it",
                 extra={"action": LogAction.SINK_NOT_COMPARED, "error": str(error)},
             )
             return
+        except _FINAL as error:
+            text = f"{self._where}: {error.message}"
+            raise type(error)(error.code, text, error.request_id, error.http_status) from error
+        except (ServiceError, TransportError) as error:
+            raise SourceUnanswered(f"{self._where}: {error}") from error
         problems = check_destination(_schema(source), _schema(destination))
         if problems:
             found = "; ".join(map(str, problems))

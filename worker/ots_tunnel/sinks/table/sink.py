@@ -125,7 +125,8 @@ class TablestoreSink(Immediate):
 
         Raises:
             SinkRejected: the table does not exist, may not be read, or cannot be equal.
-            ServiceError, TransportError: the destination or the source does not answer.
+            ServiceError, TransportError: the destination does not answer. SourceUnanswered, ServiceError: see
+                `SourceTable.check`.
         """
         await self._lifetime.renew(self._lifetime.now)
         if self._source is not None:
