@@ -84,3 +84,28 @@ def test_a_log_without_a_source_takes_every_one_and_gets_the_first_that_is_named
 
     ChangeLog("/lake/log", source="shop/orders/lake")(BATCH, 2)
     assert table.kept["ots-tunnel.source"] == "shop/orders/lake"
+
+
+def test_a_query_that_is_refused_leaves_no_mark_in_the_log_of_another_one(
+    table: type[Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An earlier release has written the log, without a source."""
+    table.kept, table.batches = {"ots-tunnel.kind": "changes"}, [("orders query", 41)]
+    monkeypatch.setattr(change_log, "query_of", lambda spark: "customers query")
+    with pytest.raises(QueryRefused, match="has no batch of the same query"):
+        ChangeLog("s3a://lake/log", source="shop/customers/lake")(BATCH, 7)
+
+    assert "ots-tunnel.source" not in table.kept
+    monkeypatch.setattr(change_log, "query_of", lambda spark: "orders query")
+    ChangeLog("s3a://lake/log", source="shop/orders/lake")(BATCH, 42)
+    assert table.kept["ots-tunnel.source"] == "shop/orders/lake"
+
+
+def test_of_two_that_create_a_log_at_once_one_is_refused(table: type[Table], monkeypatch: pytest.MonkeyPatch) -> None:
+    def overtake(found: Table) -> None:
+        table.kept = {"ots-tunnel.kind": "changes", "ots-tunnel.source": "shop/orders/lake"}
+
+    monkeypatch.setattr(Table, "_check_empty", overtake)
+    with pytest.raises(QueryRefused, match=r"source 'shop/orders/lake', wanted is 'shop/customers/lake'"):
+        ChangeLog("s3a://lake/log", source="shop/customers/lake")(BATCH, 0)
+    assert table.batches == []

@@ -83,23 +83,26 @@ class ChangeLog:
                 "written to one; allowed is that table, or a new checkpoint folder, whose changes begin at the "
                 "tunnel's checkpoints"
             )
-        table.create(columns_in(batch.schema), {_KIND: "changes"})
-        self._own(table)
+        # with the source: of two that create the table at once, the later one finds it
+        named = {_SOURCE: self.source} if self.source and not table.exists else {}
+        table.create(columns_in(batch.schema), {_KIND: "changes", **named})
+        has_source = bool(named) or self._has_source(table)
         check_folder(table, query, batch_id)
+        # one of an earlier release belongs to whoever has written to it, and not to whoever is refused
+        if not has_source and table.last_batch(query, batch_id) is not None:
+            table.set_property(_SOURCE, self.source)
 
-    def _own(self, table: LakeTable) -> None:
-        """Refuse a table with the changes of another source; one that knows no source gets this one."""
+    def _has_source(self, table: LakeTable) -> bool:
+        """Whether the table tells of this source, or none is named; refuse one with the changes of another."""
         if not self.source:
-            return
+            return True
         found = table.properties().get(_SOURCE)
-        if found == self.source:
-            return
-        if found is not None:
+        if found is not None and found != self.source:
             raise QueryRefused(
                 f"path {table.path!r}: found a change log of {found!r}, wanted is one of {self.source!r}; allowed is "
                 "an empty path, or the table of this source"
             )
-        table.set_property(_SOURCE, self.source)
+        return found is not None
 
     def _rows(self, table: LakeTable, batch: Any) -> Any:
         """The batch with the columns of the table, which grows before."""
