@@ -12,7 +12,7 @@ from ots_tunnel_operator.manifests.spark.invalid_query import query_findings
 from ots_tunnel_operator.manifests.spark.pod_settings import hidden_pods
 from ots_tunnel_operator.manifests.template_depth import too_deep
 from ots_tunnel_operator.manifests.worker_document import worker_document
-from ots_tunnel_operator.manifests.worker_mounts import ambiguous_mount, mount_of
+from ots_tunnel_operator.manifests.worker_mounts import ambiguous_mount, mount_of, unwritable_mount
 from ots_tunnel_operator.manifests.worker_volumes import file_places
 from ots_tunnel_operator.reasons import Problem, Reason
 
@@ -55,7 +55,10 @@ def _findings(obj: TablestoreTunnel) -> Iterator[Problem]:
         if (found := ambiguous_mount(template, folder)) is not None:
             yield Problem(Reason.INVALID_SPEC, f"{path}.url {place.url!r}: spec.workers.podTemplate {found}", _SINK)
         mount = mount_of(template, folder)
-        if mount is not None and mount.ends_with_pod:
+        if mount is not None and not mount.may_be_written:
+            found = f"{path}.url {place.url!r}: spec.workers.podTemplate: {unwritable_mount(mount)}"
+            yield Problem(Reason.INVALID_SPEC, found, _SINK)
+        elif mount is not None and mount.ends_with_pod:
             yield Problem(
                 Reason.INVALID_SPEC,
                 f"{path}.url {place.url!r}: volume {mount.volume!r} of spec.workers.podTemplate, mounted at "

@@ -16,25 +16,35 @@ from ots_tunnel_operator import names
 
 #: Sources of volumes that are made for a pod and deleted with it.
 _WITH_POD = frozenset({"emptyDir", "ephemeral"})
+#: Sources that no container may write.
+_NEVER_WRITTEN = frozenset({"configMap", "secret", "downwardAPI", "projected", "image"})
 #: Kind of a source -> its field that its driver alone reads. A place is shown in status and events.
 _FOR_DRIVERS: Mapping[str, str] = {"csi": "volumeAttributes", "flexVolume": "options"}
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A volume that may be written, at a path in the worker's container.
+    """A volume at a path in a container.
 
     Args:
         path: in the container.
         volume: its name in the template.
         source: what it is, without its name.
         sub_path: the folder of the volume that is mounted; empty is the whole of it.
+        is_read_only: whether the mount says so; the volume itself may be one that is not written.
     """
 
     path: str
     volume: str
     source: Mapping[str, Any]
     sub_path: str = ""
+    is_read_only: bool = False
+
+    @property
+    def may_be_written(self) -> bool:
+        """Whether its container may write it."""
+        is_refused = any(isinstance(kind, Mapping) and kind.get("readOnly") is True for kind in self.source.values())
+        return not (self.is_read_only or is_refused or self.source.keys() & _NEVER_WRITTEN)
 
     @property
     def ends_with_pod(self) -> bool:
@@ -51,7 +61,10 @@ class Mount:
 
 
 def mount_of(template: Mapping[str, Any], folder: str, container: str = names.WORKER_CONTAINER) -> Mount | None:
-    """The volume that has a folder of a container, the one that is mounted deepest; None without one."""
+    """The volume that has a folder of a container, the one that is mounted deepest; None without one.
+
+    One that may not be written hides those above it as well.
+    """
     below = [mount for mount in _mounts(template, container) if _is_below(folder, mount.path)]
     return max(below, key=lambda mount: len(mount.path), default=None)
 
@@ -72,6 +85,19 @@ def ambiguous_mount(template: Mapping[str, Any], folder: str, container: str = n
         shown = str(found[0]["subPathExpr"])[:256]
         return f"mounts {deepest!r} by subPathExpr {shown!r}, which may be another folder in each pod: use subPath"
     return None
+
+
+def unwritable_mount(mount: Mount) -> str:
+    """What is to be said of a volume in which files are to be, and that may not be written."""
+    return (
+        f"volume {mount.volume!r}, mounted at {mount.path}, may not be written: take readOnly out, or mount a volume "
+        "there that may be, such as a persistentVolumeClaim"
+    )
+
+
+def hidden_by(template: Mapping[str, Any], folder: str, container: str) -> str | None:
+    """The path of a mount below a folder of a container: a part of the folder would be in another volume."""
+    return next((path for path in mount_paths(template, container) if path != folder and _is_below(path, folder)), None)
 
 
 def mount_paths(template: Mapping[str, Any], container: str) -> tuple[str, ...]:
@@ -97,17 +123,17 @@ def _mounts_of(template: Mapping[str, Any], wanted: str) -> Sequence[Mapping[str
 
 
 def _mounts(template: Mapping[str, Any], wanted: str) -> Iterator[Mount]:
-    """The volumes that a pod template adds to a container, and that may be written."""
+    """The volumes that a pod template adds to a container."""
     spec = template.get("spec")
     volumes = {item.get("name"): item for item in _items(spec, "volumes") if isinstance(item.get("name"), str)}
     for mount in _mounts_of(template, wanted):
         name = mount.get("name")
-        if isinstance(name, str) and name in volumes and not mount.get("readOnly"):
+        if isinstance(name, str) and name in volumes:
             volume = volumes[name]
             path = _clean(mount)
             source = {field: value for field, value in volume.items() if field != "name" and value is not None}
             below = str(mount.get("subPath") or mount.get("subPathExpr") or "")
-            yield Mount(path, str(volume.get("name")), source, below)
+            yield Mount(path, str(volume.get("name")), source, below, bool(mount.get("readOnly")))
 
 
 def _without_values(source: Mapping[str, Any]) -> dict[str, Any]:

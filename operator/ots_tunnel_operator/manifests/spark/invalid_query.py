@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.api.files import FilesSink
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.kube.kinds import Manifest
 from ots_tunnel_operator.manifests.files_place import folder_of
-from ots_tunnel_operator.manifests.spark.query_application import driver_pod, own_volumes
+from ots_tunnel_operator.manifests.spark.query_application import driver_pod
 from ots_tunnel_operator.manifests.spark.query_document import CHECKPOINT_DIRECTORY, query_config
 from ots_tunnel_operator.manifests.spark.query_settings import conf_findings, overlap
-from ots_tunnel_operator.manifests.spark.submission import DRIVER_CONTAINER, EXECUTOR_CONTAINER, Volume
+from ots_tunnel_operator.manifests.spark.replaced_places import ELSEWHERE, replaced_places
+from ots_tunnel_operator.manifests.spark.submission import DRIVER_CONTAINER, EXECUTOR_CONTAINER
 from ots_tunnel_operator.manifests.template_depth import too_deep
-from ots_tunnel_operator.manifests.worker_mounts import Mount, ambiguous_mount, mount_of, mount_paths, volume_names
+from ots_tunnel_operator.manifests.worker_mounts import (
+    Mount,
+    ambiguous_mount,
+    hidden_by,
+    mount_of,
+    unwritable_mount,
+)
 from ots_tunnel_operator.reasons import Problem, Reason
 
 
@@ -42,24 +49,11 @@ def query_findings(obj: TablestoreTunnel) -> Iterator[Problem]:
         folders = {folder_of(files): "files of the query", **folders}
     for text in conf_findings(settings.conf, folders):
         yield Problem(Reason.INVALID_SPEC, text)
-    for path, volumes in own_volumes(obj).items():
-        yield from _replaced_volumes(volumes, path, *templates[path])
+    for text in replaced_places(obj, templates):
+        yield Problem(Reason.INVALID_SPEC, text)
     if not files.is_bucket:
         yield from _folder_problems(obj, files, templates)
     yield from _checkpoint_problems(obj)
-
-
-def _replaced_volumes(own: Iterable[Volume], path: str, template: Manifest, container: str) -> Iterator[Problem]:
-    """What of a template would take the place of the document or of keys: it is merged by names and paths."""
-    names, folders = {one.name for one in own}, {one.path for one in own}
-    for name in volume_names(template):
-        if name in names:
-            text = f"found a volume of the name {name!r}, which the pod has already: give it another name"
-            yield Problem(Reason.INVALID_SPEC, f"{path}: {text}")
-    for folder in mount_paths(template, container):
-        if folder in folders:
-            text = f"found a volume at {folder}, where the pod has its document or its keys: mount it elsewhere"
-            yield Problem(Reason.INVALID_SPEC, f"{path}: {text}")
 
 
 def _folder_problems(
@@ -76,6 +70,10 @@ def _folder_problems(
             yield _problem(files, f"{path} {ambiguous}")
         mount = mount_of(template, folder_of(files), container)
         mounts.append(mount)
+        if (hidden := hidden_by(template, folder_of(files), container)) is not None:
+            yield _problem(
+                files, f"{path} mounts a volume at {hidden}, which would have a part of the files: {ELSEWHERE}"
+            )
         if (found := _mount_problem(path, container, mount, files)) is not None:
             yield found
     driver, executor = mounts
@@ -100,8 +98,13 @@ def _checkpoint_problems(obj: TablestoreTunnel) -> Iterator[Problem]:
             f"spec.spark.driver.podTemplate: with the driver's own mount the pod {ambiguous}, for the folder of "
             "checkpoints",
         )
+    template = obj.spec.spark_settings.driver.pod_template
+    if (hidden := hidden_by(template, CHECKPOINT_DIRECTORY, DRIVER_CONTAINER)) is not None:
+        text = f"mounts a volume at {hidden}, which would have the checkpoints of {CHECKPOINT_DIRECTORY}: {ELSEWHERE}"
+        yield Problem(Reason.INVALID_SPEC, f"spec.spark.driver.podTemplate: {text}")
     mount = mount_of(driver_pod(obj), CHECKPOINT_DIRECTORY, DRIVER_CONTAINER)
-    found = "no volume that may be written" if mount is None else repr(mount.place_of(CHECKPOINT_DIRECTORY))
+    is_there = mount is not None and mount.may_be_written
+    found = repr(mount.place_of(CHECKPOINT_DIRECTORY)) if mount is not None and is_there else "no volume to write"
     wanted = f"persistentVolumeClaim/{checkpoint.claim_name}:/" if checkpoint is not None else ""
     if checkpoint is not None and found != repr(wanted):
         yield Problem(
@@ -135,6 +138,8 @@ def _mount_problem(path: str, container: str, mount: Mount | None, files: FilesS
             f"no volume is mounted at {folder} or above it: give {path} a volume, and its container {container!r} a "
             "volumeMount of it that may be written",
         )
+    if not mount.may_be_written:
+        return _problem(files, f"{path}: {unwritable_mount(mount)}")
     if mount.ends_with_pod:
         return _problem(
             files,

@@ -15,7 +15,7 @@ from ots_tunnel.query.settings import refused_settings
 from ots_tunnel_operator.manifests.spark.field_settings import settings_of_fields
 from ots_tunnel_operator.manifests.spark.pod_settings import hidden_pods
 
-_MOUNT: Final = re.compile(r"spark\.kubernetes\.(driver|executor)\.volumes\..+\.mount\.path")
+_MOUNT: Final = re.compile(r"spark\.kubernetes\.(driver|executor)\.(?:volumes\..+\.mount\.path|secrets\..+)")
 
 
 def conf_findings(conf: Mapping[str, str], folders: Mapping[str, str]) -> Iterator[str]:
@@ -29,16 +29,20 @@ def conf_findings(conf: Mapping[str, str], folders: Mapping[str, str]) -> Iterat
     yield from settings_of_fields(conf)
     for found in refused_settings(conf):
         yield f"spec.spark.conf: {found}"
-    for name, value in conf.items():
-        mount = _MOUNT.fullmatch(name)
-        if mount is None:
-            continue
-        hidden = [what for folder, what in folders.items() if overlap(folder, posixpath.normpath(value))]
+    for name, role, path in conf_mounts(conf):
+        hidden = [what for folder, what in folders.items() if overlap(folder, path)]
         if hidden:
             yield (
-                f"spec.spark.conf: found {name} {value[:256]!r}, where the {hidden[0]} are: allowed are volumes of "
-                f"spec.spark.{mount[1]}.podTemplate there"
+                f"spec.spark.conf: found {name} {conf[name][:256]!r}, where the {hidden[0]} are: mount it elsewhere; "
+                f"files need a volume of spec.spark.{role}.podTemplate"
             )
+
+
+def conf_mounts(conf: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """What the settings of an object mount: the setting, `driver` or `executor`, and the path."""
+    for name, value in conf.items():
+        if (found := _MOUNT.fullmatch(name)) is not None:
+            yield name, found[1], posixpath.normpath(value)
 
 
 def overlap(one: str, other: str) -> bool:

@@ -45,7 +45,6 @@ def test_a_spec_that_workers_can_carry_out_has_no_problem(changes: dict[str, Any
         FOLDER,
         template({"name": "data", "mountPath": "/dat"}),
         template({"name": "data", "mountPath": "/"}),
-        template({"name": "data", "mountPath": "/data", "readOnly": True}),
         template(volumes=[{"name": "other", "emptyDir": {}}]),
         template(containers=[{"name": "sidecar", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}]),
         # templates are not validated by the API server
@@ -95,6 +94,30 @@ def test_the_volume_that_is_mounted_deepest_decides(deepest: str, is_refused: bo
     problem = find_invalid_spec(resource(**template(containers=containers, volumes=volumes)).object)
 
     assert (problem is not None) == is_refused
+
+
+@pytest.mark.parametrize(
+    ("mount", "volume"),
+    [
+        ({"readOnly": True}, CLAIM),
+        ({}, {"name": "data", "persistentVolumeClaim": {"claimName": "orders", "readOnly": True}}),
+        ({}, {"name": "data", "configMap": {"name": "orders"}}),
+    ],
+)
+def test_a_volume_that_may_not_be_written_is_refused_also_below_one_that_may(
+    mount: dict[str, Any], volume: dict[str, Any]
+) -> None:
+    mounts = [{"name": "data", "mountPath": "/data/orders new", **mount}, {"name": "whole", "mountPath": "/data"}]
+    containers = [{"name": "worker", "volumeMounts": mounts}]
+    whole = {"name": "whole", "persistentVolumeClaim": {"claimName": "all"}}
+    problem = find_invalid_spec(resource(**template(containers=containers, volumes=[volume, whole])).object)
+
+    assert problem is not None
+    assert (problem.reason, problem.conditions) == (Reason.INVALID_SPEC, ("SinkReady",))
+    assert problem.message.startswith(
+        "spec.sink.files.url 'file:///data/orders%20new': spec.workers.podTemplate: volume 'data', mounted at "
+        "/data/orders new, may not be written: take readOnly out"
+    )
 
 
 def test_dead_letters_on_an_empty_dir_are_refused() -> None:

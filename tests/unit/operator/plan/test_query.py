@@ -392,6 +392,55 @@ def test_files_need_one_volume_in_driver_and_executors(
     assert told in plan.problem.message
 
 
+SCRATCH = {"name": "scratch", "emptyDir": {}}
+
+
+def with_mount(part: dict[str, Any], volume: dict[str, Any], **mount: Any) -> dict[str, Any]:
+    """A template with one volume more."""
+    (container,) = part["spec"]["containers"]
+    mounts = [*container["volumeMounts"], {"name": volume["name"], **mount}]
+    return {
+        "spec": {"containers": [container | {"volumeMounts": mounts}], "volumes": [*part["spec"]["volumes"], volume]}
+    }
+
+
+@pytest.mark.parametrize(
+    ("templates", "told"),
+    [
+        (
+            {"driver": with_mount(DRIVER_PART, SCRATCH, mountPath=f"/var/lib/ots/{TUNNEL_ID}")},
+            f"spec.spark.driver.podTemplate: mounts a volume at /var/lib/ots/{TUNNEL_ID}, which would have the check",
+        ),
+        (
+            {"driver": with_mount(DRIVER_PART, SCRATCH, mountPath="/lake/flights/_spark_metadata")},
+            "spec.spark.driver.podTemplate mounts a volume at /lake/flights/_spark_metadata, which would have a part",
+        ),
+        (
+            {"executor": with_mount(EXECUTOR_PART, SCRATCH, mountPath="/lake/flights/x")},
+            "spec.spark.executor.podTemplate mounts a volume at /lake/flights/x, which would have a part of the files",
+        ),
+        (
+            {"driver": with_mount(DRIVER_PART, SCRATCH, mountPath="/lake/flights", readOnly=True)},
+            "spec.spark.driver.podTemplate: volume 'scratch', mounted at /lake/flights, may not be written",
+        ),
+        (
+            {"driver": with_mount(DRIVER_PART, SCRATCH, mountPath="/etc/ots/query.yaml", subPath="x")},
+            "spec.spark.driver.podTemplate: found a volume at /etc/ots/query.yaml, where the pod has its document",
+        ),
+    ],
+)
+def test_a_mount_below_a_folder_of_the_query_is_told(templates: dict[str, Any], told: str) -> None:
+    parts = {role: {"podTemplate": part} for role, part in templates.items()}
+    plan = planned(
+        query_world({}, query_resource({}, spark=BY_QUERY["spark"] | parts), tunnel=Missing(), query_pods=())
+    )
+
+    assert plan.actions == ()
+    assert plan.problem is not None
+    assert plan.problem.reason is Reason.INVALID_SPEC
+    assert told in plan.problem.message
+
+
 def test_columns_that_are_one_to_spark_are_told_before_anything_is_created() -> None:
     columns = [{"name": "price", "type": "double"}, {"name": "Price", "type": "double"}]
     files = {"url": "file:///lake/flights", "format": "Parquet", "columns": columns}
@@ -625,11 +674,19 @@ def test_channels_that_wait_for_their_parents_are_no_reason_to_wait() -> None:
         ({"spark.delta.logStore.file.impl": "a.B"}, "found spark.delta.logStore.file.impl, allowed is none: Delta's"),
         (
             {"spark.kubernetes.executor.volumes.persistentVolumeClaim.x.mount.path": "/lake/flights/"},
-            "where the files of the query are: allowed are volumes of spec.spark.executor.podTemplate",
+            "the files of the query are: mount it elsewhere; files need a volume of spec.spark.executor.podTemplate",
         ),
         (
             {"spark.kubernetes.driver.volumes.hostPath.x.mount.path": "/var/lib"},
-            "'/var/lib', where the checkpoints of the query are: allowed are volumes of spec.spark.driver.podTemplate",
+            "'/var/lib', where the checkpoints of the query are: mount it elsewhere",
+        ),
+        (
+            {"spark.kubernetes.driver.secrets.other": "/etc/ots/secrets/source"},
+            "'/etc/ots/secrets/source', where the driver has its document or its keys: mount it elsewhere",
+        ),
+        (
+            {"spark.kubernetes.driver.volumes.emptyDir.x.mount.path": "/etc/ots"},
+            "'/etc/ots', where the driver has its document or its keys: mount it elsewhere",
         ),
     ],
 )
@@ -649,6 +706,7 @@ def test_other_settings_are_spark_s() -> None:
         "spark.speculation": "false",
         "spark.sql.sources.commitProtocolClass": "a.B",
         "spark.kubernetes.executor.volumes.emptyDir.spark-local-dir-1.mount.path": "/lake/flights-scratch",
+        "spark.kubernetes.driver.secrets.authority": "/etc/ots/authority",
     }
     of = query_resource({}, spark=BY_QUERY["spark"] | {"conf": conf})
 
