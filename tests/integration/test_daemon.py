@@ -79,7 +79,7 @@ def test_the_vendors_example(emulator: Emulator) -> None:
 
     assert not running.is_alive()
     assert sorted(seen) == list(range(150))
-    with pytest.raises(InvalidTransition, match="the daemon has run"):
+    with pytest.raises(InvalidTransition, match="a daemon that has run"):
         daemon.run()
 
 

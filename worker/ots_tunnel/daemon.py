@@ -151,7 +151,7 @@ class TunnelDaemon:
             InvalidTransition: it has run before; make a new daemon.
         """
         if self._worker is not None:
-            raise InvalidTransition("the daemon has run", "run it again")
+            raise InvalidTransition("a daemon that has run", "another run")
         client = TunnelClient(self._client.endpoint, self._client.instance, self._client.credentials)
         self._loop = asyncio.get_running_loop()
         self._worker = self._config.worker(client, self._tunnel_id)

@@ -52,6 +52,8 @@ CLOCK_SECONDS = 60.0
 SILENT_SECONDS = 3 * ALIVE_SECONDS + CLOCK_SECONDS
 #: Seconds for which a driver stands behind the error of the one before: most that fail again fail earlier.
 ATTEMPT_SECONDS = 300.0
+#: Seconds from the start of a pod until its driver can have an error: those of a JVM and of a session.
+LEAST_SECONDS = 5.0
 #: States in which an error of the record is that of a driver that somebody has stopped since, or that comes again.
 _STOPPED = frozenset({AppState.SUSPENDING, AppState.SUSPENDED, AppState.RESUMING, AppState.INVALIDATING})
 
@@ -151,9 +153,16 @@ def drivers_of(world: World) -> tuple[SparkPod, ...]:
 
 
 def _is_another_try(world: World, record: QueryRecord) -> bool:
-    """Whether a driver is there for long that was created after the record was written."""
-    since = (record.updated or 0.0) - CLOCK_SECONDS
-    return any(pod.created >= since and world.now - pod.created >= ATTEMPT_SECONDS for pod in drivers_of(world))
+    """Whether a driver is there for long that has not written the record itself.
+
+    One that has no start yet has written nothing, and it takes a driver longer than LEAST_SECONDS to get to an error.
+    """
+    updated = record.updated or 0.0
+    return any(
+        world.now - pod.created >= ATTEMPT_SECONDS
+        and (pod.created >= updated - CLOCK_SECONDS if pod.started is None else pod.started >= updated - LEAST_SECONDS)
+        for pod in drivers_of(world)
+    )
 
 
 def _is_since(drivers: tuple[SparkPod, ...], app: Application, updated: float) -> bool:

@@ -109,9 +109,12 @@ def test_a_driver_that_is_there_for_long_is_judged_by_itself(phase: str, state: 
     assert found.query.message == f"{told}; the one before it has ended: {BROKEN.error}"
     assert state_of(children, query_pods=(young,)) is QueryState.RETRYING
     assert state_of(children, query_pods=(former,)) is QueryState.RETRYING
-    # the driver's clock is behind that of the API server
-    skewed = query_app(state, age=400) | query_record(BROKEN, age=380)
+    # the clock of the node of the one before is ahead
+    skewed = query_app(state, age=400) | query_record(BROKEN, age=392)
     assert state_of(skewed, query_pods=(replace(waiting, started=NOW - 395),)) is QueryState.STARTING
+    # it has written the error itself, and hangs
+    own = query_app(state, age=400) | query_record(BROKEN, age=380)
+    assert state_of(own, query_pods=(replace(waiting, started=NOW - 395),)) is QueryState.RETRYING
     seen = LoopCache()
     observe_spark(replace(query_world(children, query_pods=(waiting,)), now=NOW - 400), seen)
     late = assessed(observe_spark(query_world(children, query_pods=(waiting,)), seen)).degradation
