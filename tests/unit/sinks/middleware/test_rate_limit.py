@@ -101,6 +101,24 @@ class Manual(Deferred):
 
 
 @pytest.mark.looptime
+async def test_a_turn_of_a_channel_that_ends_without_a_batch_costs_the_others_nothing() -> None:
+    sink = behind(Paced(100), Timed())
+    await sink.open()
+    loop, records = asyncio.get_running_loop(), [numbered_record(1, 1)] * 50
+    await sink.write(Batch(ChannelId("c"), ChannelType.STREAM, records), OpenGuard())
+    began = loop.time()
+
+    for number in range(12):
+        gone = ChannelId(f"gone-{number}")
+        wait = sink.turn(gone)
+        assert wait is not None
+        await wait
+        await sink.end(gone, abandoned=True)
+
+    assert loop.time() - began <= 0.3
+
+
+@pytest.mark.looptime
 async def test_a_page_in_slices_is_confirmed_when_every_slice_is() -> None:
     manual = Manual()
     sink = behind(Paced(100), manual)

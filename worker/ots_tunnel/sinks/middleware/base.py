@@ -113,6 +113,10 @@ class Middleware(ABC):
         """See `Channels.turn`."""
         return None
 
+    def ended(self, channel_id: ChannelId) -> None:
+        """No batch of a channel follows."""
+        return None
+
     @abstractmethod
     def portions(self, batch: Batch, guard: Guard) -> AsyncGenerator[Batch]:
         """The parts of a batch that the sink has to store, in commit order.
@@ -146,6 +150,10 @@ class _Behind(Wrapping[S]):
         found = (self._middleware.turn(channel_id), super().turn(channel_id))
         waits = [each for each in found if each is not None]
         return _one_after_the_other(waits) if len(waits) > 1 else waits[0] if waits else None
+
+    async def end(self, channel_id: ChannelId, *, abandoned: bool) -> None:
+        self._middleware.ended(channel_id)
+        await super().end(channel_id, abandoned=abandoned)
 
     def tally(self) -> Tally:
         return super().tally() + self._middleware.tally()

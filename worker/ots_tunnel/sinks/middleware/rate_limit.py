@@ -45,6 +45,12 @@ class Paced(Middleware):
         if channel_id not in self._charged:
             self._charged[channel_id] = await self._rate.ready()
 
+    def ended(self, channel_id: ChannelId) -> None:
+        """See `Middleware.ended`: a turn that no batch has used is another channel's."""
+        charged = self._charged.pop(channel_id, None)
+        if charged and self._rate is not None:
+            self._rate.refund(charged)
+
     async def portions(self, batch: Batch, guard: Guard) -> AsyncGenerator[Batch]:
         """See `Middleware.portions`."""
         assert self._rate is not None, "open() comes first"
