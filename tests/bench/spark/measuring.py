@@ -81,7 +81,7 @@ class SparkBench:
     async def _spark(self, work: SparkWork, tasks: int = 1, **options: str) -> Cost:
         if work.source == "tunnel":
             small, large = self._sizes
-            rows = tables_of(self._pairs, str(small), str(large))
+            rows = tables_of(self._pairs, str(small), str(large), work.warm)
             tunnels = [await self._scene.create_tunnel(LOG, int(each)) for each in rows]
             options |= {"table": LOG, "columns": ", ".join(f"{name} {kind}" for name, kind in work.declared)}
             runs, given = [each.name for each in tunnels], {"of": "tunnel"}
@@ -97,7 +97,8 @@ class SparkBench:
         }
         command = self._host.command("spark_program", f"{work.name}-{tasks}-{len(options)}", document)
         cores = (self._host.core,) if tasks == 1 else (self._host.server_core, self._host.core)
-        return cost_of(await asyncio.to_thread(passes_of, command, cores, self._host.environment(tasks), len(runs)))
+        passes = await asyncio.to_thread(passes_of, command, cores, self._host.environment(tasks), len(runs))
+        return cost_of(passes, work.warm)
 
     def _peers(self, work: SparkWork) -> list[tuple[str, list[str], dict[str, str]]]:
         """Name, command and environment of each loop."""

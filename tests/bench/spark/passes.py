@@ -26,6 +26,8 @@ PATIENCE = 1_200
 SMALL, LARGE = 100_000, 500_000
 #: Large tables that are read before the first pair: the just-in-time compiler takes a million rows.
 WARM = 2
+#: The same of a stream, whose code runs once for each batch of some forty thousand rows.
+WARM_STREAM = 6
 
 
 class Pass(NamedTuple):
@@ -42,9 +44,9 @@ class Cost(NamedTuple):
     python: float
 
 
-def tables_of(pairs: int, small: str, large: str) -> list[str]:
+def tables_of(pairs: int, small: str, large: str, warm: int = WARM) -> list[str]:
     """The tables in the order in which a program reads them."""
-    return [large] * WARM + [small, large] * pairs
+    return [large] * warm + [small, large] * pairs
 
 
 def passes_of(command: Sequence[str], cores: Sequence[int], environment: Mapping[str, str], count: int) -> list[Pass]:
@@ -96,14 +98,14 @@ def passes_of(command: Sequence[str], cores: Sequence[int], environment: Mapping
     return found
 
 
-def cost_of(passes: Sequence[Pass]) -> Cost:
+def cost_of(passes: Sequence[Pass], warm: int = WARM) -> Cost:
     """The median of all pairs behind the warm passes.
 
     Raises:
         RuntimeError: a table has other rows than another pass found in it.
     """
-    smalls, larges = passes[WARM::2], passes[WARM + 1 :: 2]
-    if len({each.rows for each in smalls}) > 1 or len({each.rows for each in (*passes[:WARM], *larges)}) > 1:
+    smalls, larges = passes[warm::2], passes[warm + 1 :: 2]
+    if len({each.rows for each in smalls}) > 1 or len({each.rows for each in (*passes[:warm], *larges)}) > 1:
         raise RuntimeError(f"found {[each.rows for each in passes]} rows")
     found = [_slope(small, large) for small, large in zip(smalls, larges, strict=True)]
     return Cost(median(each.total for each in found), median(each.python for each in found))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from tests.bench.bench_scene import declared_columns
+from tests.bench.spark.passes import WARM, WARM_STREAM
 
 #: Columns of the key, and types of all columns in Spark's words.
 KEYS: Final = {"device": "STRING", "reading": "BIGINT"}
@@ -43,6 +44,11 @@ class SparkWork:
     def source(self) -> Literal["table", "tunnel"]:
         """What a run reads."""
         return "tunnel" if self.kind.startswith("follow") else "table"
+
+    @property
+    def warm(self) -> int:
+        """Runs that warm the just-in-time compiler."""
+        return WARM_STREAM if self.source == "tunnel" else WARM
 
     @property
     def schema(self) -> str:

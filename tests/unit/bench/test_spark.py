@@ -101,6 +101,7 @@ def test_a_program_is_measured_table_by_table(tmp_path: Path) -> None:
 
 def test_every_pair_begins_with_the_small_table() -> None:
     assert tables_of(2, "s", "l") == ["l"] * WARM + ["s", "l", "s", "l"]
+    assert tables_of(1, "s", "l", warm=1) == ["l", "s", "l"]
 
 
 def test_the_table_has_a_line_for_each_work() -> None:
