@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ots_tunnel.errors import QueryRefused
@@ -9,13 +10,22 @@ from ots_tunnel.spark.lake.growth import TYPES
 from ots_tunnel.spark.lake.projection import kinds_in
 
 
-def seen(frame: Any, column: str) -> dict[str, set[str]]:
-    """The attributes in a map, with the members of their values."""
+def seen(frame: Any, column: str, known: Sequence[str]) -> dict[str, set[str]]:
+    """The attributes in a map, with the members of their values, but those that have a column already.
+
+    Most batches have none, so that is asked first: to tell them apart takes Spark another stage.
+
+    Args:
+        known: names of columns.
+    """
     from pyspark.sql import functions as F
 
+    pairs = frame.select(F.explode(kinds_in(F.col(column))).alias("found")).select("found.*")
+    pairs = pairs.where(~F.col("name").isin(list(known)))
+    if not pairs.limit(1).collect():
+        return {}
     found: dict[str, set[str]] = {}
-    pairs = frame.select(F.explode(kinds_in(F.col(column))).alias("found")).select("found.*").distinct()
-    for row in pairs.collect():
+    for row in pairs.distinct().collect():
         found.setdefault(row.name, set()).add(row.member)
     return found
 

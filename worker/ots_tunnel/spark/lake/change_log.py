@@ -9,13 +9,14 @@ column, and nothing grows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ots_tunnel.errors import QueryRefused
 from ots_tunnel.spark.lake.attributes import refuse, seen
-from ots_tunnel.spark.lake.growth import ADD, REFUSE, check_growth, new_columns
+from ots_tunnel.spark.lake.growth import ADD, MAP, REFUSE, check_growth, new_columns
 from ots_tunnel.spark.lake.names import lacking
 from ots_tunnel.spark.lake.projection import attribute_columns, rest_of, value_in
 from ots_tunnel.spark.lake.tables.lake_table import LakeTable
@@ -66,14 +67,23 @@ class ChangeLog:
         query = query_of(table.spark)
         if self._written != (query, batch_id - 1):
             self._check(table, batch, query, batch_id)
-        batch.persist()
-        try:
+        with self._kept(batch):
             table.append(self._rows(table, batch), query, batch_id)
-        finally:
-            batch.unpersist()
         self._written = query, batch_id
         if self.upkeep is not None:
             self.upkeep.run(table)
+
+    @contextmanager
+    def _kept(self, batch: Any) -> Iterator[None]:
+        """Keep the rows of a batch where they are looked at before they are written: to make them again costs more."""
+        if self.growth == MAP or _OTHERS not in batch.columns:
+            yield
+            return
+        batch.persist()
+        try:
+            yield
+        finally:
+            batch.unpersist()
 
     def _check(self, table: LakeTable, batch: Any, query: str, batch_id: int) -> None:
         table.check_session()
@@ -116,7 +126,7 @@ class ChangeLog:
             return batch
         if self.growth == ADD:
             names = [name for name, _ in table.columns()]
-            table.add_columns(new_columns(names, seen(batch, _OTHERS), table.is_taken))
+            table.add_columns(new_columns(names, seen(batch, _OTHERS, names), table.is_taken))
         added = [column for column in table.columns() if column not in grown]
         rows = _moved(batch, attribute_columns(added))
         if self.growth == REFUSE:

@@ -26,8 +26,12 @@ def changed_rows(batch: Any, stored: Any, key: Sequence[str]) -> Any:
     """
     from pyspark.sql import functions as F
 
-    # a semi join with few keys first: the stored rows neither move nor become cells for it
-    keys = batch.select(*(F.col(f"key.{quoted(name)}").alias(f"k{place}") for place, name in enumerate(key))).distinct()
+    # a semi join with few keys first: the stored rows neither move nor become cells for it. What is left of a key that
+    # the batch only puts or deletes does not depend on its stored row; without an update Spark does not read the mirror
+    updates = batch.where(F.col("action") == "UPDATE")
+    keys = updates.select(
+        *(F.col(f"key.{quoted(name)}").alias(f"k{place}") for place, name in enumerate(key))
+    ).distinct()
     same = [stored[quoted(name)] == keys[f"k{place}"] for place, name in enumerate(key)]
     stored = stored.join(F.broadcast(keys), same, "left_semi")
     own_key = F.struct(*(F.col(quoted(name)).alias(name) for name in key)).alias("key")
