@@ -34,13 +34,13 @@ class Settings:
     """
 
     partitions: int = 1
-    """Partitions of a new table; it splits itself at quantiles of its keys."""
+    """Partitions of a new table; it splits itself between partition keys, at quantiles."""
 
     partition_rows: int = 64
     """Rows the largest partition must hold before a table with a stream splits itself towards its aim."""
 
     base_split_bytes: int = 32 << 20
-    """Size of one base channel; a table has at least one per partition, if it has enough rows."""
+    """Size of one base channel; a table has at least one per partition, if it has enough partition keys."""
 
     init_delay: float = 0.05
     """How long a new tunnel stays in its first stage, without channels (docs/protocol.md 4.1)."""

@@ -136,7 +136,7 @@ class Work:
                 async with http.post(control, json={"instance": "demo", "table": TABLE}) as answer:
                     if answer.status == 200:
                         return
-                    assert "rows, at least 2 are needed" in await answer.text()
+                    assert "fewer than 2 partition keys" in await answer.text()
                 await asyncio.sleep(0.01)
 
     @asynccontextmanager

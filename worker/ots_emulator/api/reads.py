@@ -15,7 +15,7 @@ from ots_emulator.api.rows.wide_rows import Cut, cut_row
 from ots_emulator.api.table_messages import key_schema_message
 from ots_emulator.ledger import DOTNET, ERRORS, GO, JAVA, PYTHON, documented, guessed, tested
 from ots_emulator.refusal import Refusal, RequestRefusal, check_table_name, parameter_invalid, request_invalid
-from ots_emulator.tables.keys import BOTTOM_KEY, TOP_KEY, TYPE_NAME, Key, type_of
+from ots_emulator.tables.keys import TYPE_NAME, Key, type_of
 from ots_emulator.tables.sent_keys import read_primary_key
 from ots_emulator.tables.table import Table
 from ots_emulator.tables.transactions import Scope
@@ -164,7 +164,7 @@ def compute_split_points(call: Call, request: pb.ComputeSplitPointsBySizeRequest
         raise parameter_invalid("The split_size should be greater than 0.")
     table = call.row_table(request.table_name)
     table.expire(call.now_ms)
-    points = _partition_keys(call, table, -(-table.size_bytes // (request.split_size * unit)))
+    points = table.quantiles(-(-table.size_bytes // (request.split_size * unit)))
     if request.HasField("split_point_limit") and request.split_point_limit > 0:
         points = points[: request.split_point_limit]
     return pb.ComputeSplitPointsBySizeResponse(
@@ -174,12 +174,6 @@ def compute_split_points(call: Call, request: pb.ComputeSplitPointsBySizeRequest
         # The vendor's Java client expects one location per split.
         locations=[pb.ComputeSplitPointsBySizeResponse.SplitLocation(location=_LOCATION, repeat=len(points) + 1)],
     ).SerializeToString()
-
-
-def _partition_keys(call: Call, table: Table, parts: int) -> list[Key]:
-    """Return the partition keys at which to cut; rows of one partition key stay together."""
-    lowest = next((key[:1] for key, _ in table.scan(BOTTOM_KEY, TOP_KEY, call.now_ms)), None)
-    return [cut for cut in dict.fromkeys(key[:1] for key in table.quantiles(parts)) if cut != lowest]
 
 
 def _row_consumed(cut: Cut, table: Table) -> pb.ConsumedCapacity:

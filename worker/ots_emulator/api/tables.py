@@ -190,6 +190,7 @@ LEDGER: Final = (
     documented("UpdateTable", "options that are not named stay"),
     guessed("UpdateTable", "the rest of that sentence", "the test compares a part of it"),
     tested("DescribeTable", "stream details also for a table without a stream", GO("TableStoreSuite.TestListStream")),
+    documented("DescribeTable", "all rows of one partition key are in one partition, so it may hold one of them alone"),
     documented("ListTable", "all tables of the instance"),
     guessed("ListTable", "names in order", "no source says in which"),
     documented("DeleteTable", "the table goes with its rows"),

@@ -16,6 +16,7 @@ from typing import Any
 from ots_emulator.refusal import parameter_invalid
 from ots_emulator.tables.cells import build_image, cells_of, has_versions, origin_of, scan_image
 from ots_emulator.tables.changelog import ChangeLog
+from ots_emulator.tables.cuts import middle, quantiles
 from ots_emulator.tables.keys import BOTTOM_KEY, INT_MAX, TOP_KEY, Key, KeySchema, cut_element
 from ots_emulator.tables.listener import SILENT, TableListener
 from ots_emulator.tables.options import NO_FIXED_OPTIONS, ONE_PARTITION, FixedOptions, Partitioning, TableOptions
@@ -274,10 +275,11 @@ class Table:
         return last - first
 
     def split(self, partition: Partition | None, now_us: int, *, at: Key | None = None) -> list[Partition]:
-        """Split a partition, by default the one with most rows at its median; return parent and children.
+        """Split a partition, by default the one with most rows near its median; return parent and children.
 
         Raises:
-            Refusal: no log, the partition is closed, or it has fewer than two rows.
+            Refusal: no log, the partition is closed or has the rows of fewer than two partition keys, or `at` lies
+                outside of it or has more than the partition key.
         """
         log = self.log
         if log is None:
@@ -286,11 +288,13 @@ class Table:
             partition = max(log.open_partitions, key=self.rows_of)
         if partition.closed_us is not None:
             raise parameter_invalid(f"partition {partition.id} is closed")
-        first, last = self._span_of(partition)
         if at is None:
-            if last - first < 2:
-                raise parameter_invalid(f"partition {partition.id} has {last - first} rows, at least 2 are needed")
-            at = self._rows.key_at((first + last) // 2)
+            at = middle(self._rows, *self._span_of(partition))
+        if at is None:
+            text = f"partition {partition.id} cannot be split: its rows have fewer than 2 partition keys"
+            raise parameter_invalid(text)
+        if len(at) > 1:
+            raise parameter_invalid(f"split key: found {at!r}, allowed is a value of the partition key alone")
         end = log.end_of(partition)
         if at <= partition.start or (end is not None and at >= end):
             raise parameter_invalid(f"split key lies outside of partition {partition.id}")
@@ -319,13 +323,9 @@ class Table:
         self._on_children(self.name, (child,))
         return [left, right, child]
 
-    def quantiles(self, parts: int, start: Key = BOTTOM_KEY) -> list[Key]:
-        """Return up to `parts` - 1 existing keys that cut the rows from `start` on into equal parts."""
-        first, last = self._rows.index(start), len(self._rows)
-        # More parts than rows find no more cuts, but take their time.
-        parts = min(parts, max(last - first, 1))
-        cuts = {first + (last - first) * part // parts for part in range(1, parts)}
-        return [self._rows.key_at(cut) for cut in sorted(cuts) if first < cut < last]
+    def quantiles(self, parts: int) -> list[Key]:
+        """Return up to `parts` - 1 existing partition keys that cut the rows into about equal parts."""
+        return quantiles(self._rows, parts)
 
     def _span_of(self, partition: Partition) -> tuple[int, int]:
         end = self.log.end_of(partition) if self.log is not None else None
@@ -334,8 +334,12 @@ class Table:
 
     def _approach_aim(self, now_us: int) -> None:
         assert self.log is not None
-        largest = max(self.log.open_partitions, key=self.rows_of)
-        if self.rows_of(largest) >= self._partition_rows:
-            self.split(largest, now_us)
+        for partition in sorted(self.log.open_partitions, key=self.rows_of, reverse=True):
+            if self.rows_of(partition) < self._partition_rows:
+                break
+            at = middle(self._rows, *self._span_of(partition))
+            if at is not None:
+                self.split(partition, now_us, at=at)
+                break
         # Checked once per quarter of a partition: for every row it would cost too much, per doubling it would lag.
         self._next_split = len(self._rows) + max(1, self._partition_rows // 4)

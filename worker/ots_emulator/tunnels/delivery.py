@@ -7,9 +7,9 @@ call. `record_checkpoint` moves rows and consume point of a channel. `opening_to
 `expire_by_clock` expires a tunnel whose log is gone. Reading changes nothing, so a client may read the same token again
 and gets the same records.
 
-Base channels. The table is cut at quantiles of its keys into slices of `Settings.base_split_bytes`, at least as many as
-it has partitions. A page holds the rows that exist at the time of the read, not of the tunnel's creation. The next
-token holds the bound right after the last key, so a row that is inserted there is still delivered.
+Base channels. The table is cut between partition keys into slices of about `Settings.base_split_bytes`, at least as
+many as it has partitions. A page holds the rows that exist at the time of the read, not of the tunnel's creation. The
+next token holds the bound right after the last key, so a row that is inserted there is still delivered.
 
 Stream channels. A channel reads one partition of the log from a position on. A BaseAndStream tunnel starts at the log's
 end of its creation: everything written during the base phase is delivered. A Stream tunnel may start in the past.
