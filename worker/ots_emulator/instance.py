@@ -256,11 +256,17 @@ class Instance:
         raise tunnel_missing()
 
     def tunnels_of(self, table_name: str) -> list[Tunnel]:
-        """Return the tunnels of a table, of the whole instance for an empty name."""
-        found = [tunnel for tunnel in self.tunnels.values() if not table_name or tunnel.table_name == table_name]
+        """Return the tunnels of a table; a table that is missing has none."""
+        found = [tunnel for tunnel in self.tunnels.values() if tunnel.table_name == table_name]
         for tunnel in found:
             self.journal.tunnel_touched(tunnel)
         return found
+
+    def every_tunnel(self) -> list[Tunnel]:
+        """Return the tunnels of all tables."""
+        for tunnel in self.tunnels.values():
+            self.journal.tunnel_touched(tunnel)
+        return list(self.tunnels.values())
 
     def _log_of(self, table: Table, now_us: int) -> ChangeLog:
         return table.log or table.enable_stream(self.settings.tunnel_retention_hours, now_us)

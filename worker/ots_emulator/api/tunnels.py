@@ -40,8 +40,9 @@ def delete_tunnel(call: Call, request: pb.DeleteTunnelRequest) -> bytes:
 
 def list_tunnel(call: Call, request: pb.ListTunnelRequest) -> bytes:
     """List the tunnels of a table, or of the whole instance if no table is named."""
-    tunnels = [_info(call, tunnel) for tunnel in call.instance.tunnels_of(request.table_name)]
-    return pb.ListTunnelResponse(tunnels=tunnels).SerializeToString()
+    instance = call.instance
+    tunnels = instance.tunnels_of(request.table_name) if request.table_name else instance.every_tunnel()
+    return pb.ListTunnelResponse(tunnels=[_info(call, tunnel) for tunnel in tunnels]).SerializeToString()
 
 
 def describe_tunnel(call: Call, request: pb.DescribeTunnelRequest) -> bytes:
@@ -247,7 +248,9 @@ LEDGER: Final = (
     tested("DeleteTunnel", "a missing tunnel is OTSParameterInvalid", JAVA("TestTunnelConsumer.setUp")),
     guessed("DeleteTunnel", "an id takes precedence over the name", "as in DescribeTunnel"),
     guessed("DescribeTunnel", "a missing tunnel is OTSParameterInvalid", "as in DeleteTunnel"),
+    guessed("DescribeTunnel, DeleteTunnel", "without id and table no tunnel is found", "no source has such a call"),
     documented("ListTunnel", "the tunnels of a table"),
+    guessed("ListTunnel", "without a table those of the instance", "no source has such a call"),
     live(
         "DescribeTunnel",
         "forms of ids of stream channels and streams",

@@ -233,6 +233,18 @@ async def test_list_describe_delete(driver: Driver) -> None:
         await driver.call("DeleteTunnel", table_name="t", tunnel_name="tunnel")
 
 
+@pytest.mark.parametrize("name", ["DescribeTunnel", "DeleteTunnel"])
+async def test_only_a_list_of_tunnels_takes_an_empty_name_of_the_table(driver: Driver, name: str) -> None:
+    await driver.create_tunnel("Stream")
+
+    with pytest.raises(ParameterInvalid, match="tunnel not exist"):
+        await driver.call(name, table_name="", tunnel_name="tunnel")
+
+    listed = await driver.call("ListTunnel", table_name="")
+    assert [(tunnel.table_name, tunnel.tunnel_name) for tunnel in listed.tunnels] == [("t", "tunnel")]
+    assert not (await driver.call("ListTunnel", table_name="other")).tunnels
+
+
 async def test_stream_channels_open_when_base_channels_are_done(driver: Driver) -> None:
     tunnel = await driver.create_tunnel()
     client = await driver.connect(tunnel)
