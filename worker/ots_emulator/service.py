@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ots_emulator.clock import LATEST, Clock, ManualClock, ShiftedClock
 from ots_emulator.instance import Instance
-from ots_emulator.refusal import parameter_invalid
+from ots_emulator.refusal import check_table_name, parameter_invalid
 from ots_emulator.server.application import Application
 from ots_emulator.server.faults import FaultRule, Faults
 from ots_emulator.settings import Settings, changed_settings
@@ -167,7 +167,7 @@ class Service:
             instance.clock_set_back(self.clock.now())
         return self.clock.now()
 
-    def change_settings(self, **changes: Any) -> Settings:
+    def change_settings(self, /, **changes: Any) -> Settings:
         """Change behaviour at run time; return all settings.
 
         Raises:
@@ -192,8 +192,9 @@ class Service:
         """Choose how many partitions a table gets as it is created or filled.
 
         Raises:
-            Refusal: no such instance.
+            Refusal: no such instance, or no table may have the name.
         """
+        check_table_name(table)
         found = self.instance(instance)
         found.partition_aims[table] = count
         if table in found.tables:

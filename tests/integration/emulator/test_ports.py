@@ -209,6 +209,9 @@ async def test_admin_controls(driver: Driver, http: aiohttp.ClientSession) -> No
         ("/faults", {"count": 0}, "count: found 0, allowed is a number from 1 to "),
         ("/faults", {"latency": math.nan}, "latency: found nan, allowed is a number from 0 to "),
         ("/faults", {"status": 1000}, "status: found 1000, allowed is a number from 200 to 599"),
+        ("/faults", {"until": math.nan}, "until: found nan, allowed is a number from 0 to "),
+        ("/faults", {"message": "\ud800"}, r"message: found '\ud800', which is no text in UTF-8"),
+        ("/faults", {"\ud800": 1}, r"\ud800: found '\ud800', which is no text in UTF-8"),
         ("/faults", {"unavailable": math.inf}, "unavailable: found inf, allowed is a number from 0 to "),
         ("/faults", {"unavailable": "yes"}, "unavailable: found 'yes', a number is needed"),
         ("/clock", {"advance": math.nan}, "advance: found nan, allowed is a number of seconds that leads from "),
@@ -217,6 +220,11 @@ async def test_admin_controls(driver: Driver, http: aiohttp.ClientSession) -> No
         ("/clock", {"advance": -1e12}, "advance: found -1000000000000.0, "),
         ("/clock", {"advance": 10**400}, "advance: found a number of 401 digits, which is too large"),
         ("/clock", b'{"advance": ' + b"9" * 5000 + b"}", "body is no JSON: "),
+        ("/clock", b'{"advance": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "body is JSON of too many levels"),
+        ("/clock", b'{"advance": ' + b"[" * 900 + b"]" * 900 + b"}", "advance: found a list"),
+        ("/partitions", {"instance": "demo", "table": "\ud800", "count": 2}, r"table: found '\ud800', which is "),
+        ("/partitions", {"instance": "demo", "table": "no spaces", "count": 2}, "Invalid table name: 'no spaces'."),
+        ("/settings", {"self": 1}, "self: unknown, the settings are "),
         ("/settings", {"page_rows": 0}, "page_rows: found 0, allowed is a number from 1 to "),
         ("/settings", {"init_delay": math.nan}, "init_delay: "),
         ("/settings", {"tunnel_retention_hours": 169}, "tunnel_retention_hours: found 169, allowed is "),
@@ -233,6 +241,13 @@ async def test_admin_mistakes_are_named(
         assert response.status in (400, 404)
         assert (await response.json())["message"].startswith(message)
     assert (driver.clock.now(), driver.emulator.settings) == (before, settings)
+
+
+async def test_an_unknown_charset_of_a_control_is_named(driver: Driver, http: aiohttp.ClientSession) -> None:
+    headers = {"Content-Type": "application/json; charset=nothing"}
+    async with http.post(driver.emulator.admin_url + "/clock", data=b'{"advance": 1}', headers=headers) as response:
+        assert response.status == 400
+        assert (await response.json())["message"].startswith("Content-Type: found the charset 'nothing'")
 
 
 async def test_a_larger_body_is_read_once_its_limit_is_raised(driver: Driver, http: aiohttp.ClientSession) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, fields
 from functools import partial
 from importlib.resources import files
-from typing import Any
 
 from aiohttp import web
 
+from ots_emulator.admin.posted import check_range, document_of, number_in, optional_text_in, text_in
 from ots_emulator.admin.state import Document, state_of
 from ots_emulator.clock import LATEST
 from ots_emulator.refusal import Refusal, parameter_invalid
@@ -72,20 +71,20 @@ def admin_application(service: Service, descriptors: LastDescriptor) -> web.Appl
 
 def _split(service: Service, document: Document) -> Document:
     parent, *children = service.split(
-        _text(document, "instance"), _text(document, "table"), _optional_text(document, "partition")
+        text_in(document, "instance"), text_in(document, "table"), optional_text_in(document, "partition")
     )
     return {"parent": parent, "children": children}
 
 
 def _merge(service: Service, document: Document) -> Document:
     *parents, child = service.merge(
-        _text(document, "instance"), _text(document, "table"), _optional_text(document, "partition")
+        text_in(document, "instance"), text_in(document, "table"), optional_text_in(document, "partition")
     )
     return {"parents": parents, "child": child}
 
 
 def _clock(service: Service, document: Document) -> Document:
-    return {"time": service.advance_clock(_number(document, "advance"))}
+    return {"time": service.advance_clock(number_in(document, "advance"))}
 
 
 def _settings(service: Service, document: Document) -> Document:
@@ -93,45 +92,45 @@ def _settings(service: Service, document: Document) -> Document:
 
 
 def _suspend(service: Service, document: Document) -> Document:
-    service.suspend(_text(document, "instance"), _text(document, "tunnel"), _text(document, "channel"))
+    service.suspend(text_in(document, "instance"), text_in(document, "tunnel"), text_in(document, "channel"))
     return {}
 
 
 def _resume(service: Service, document: Document) -> Document:
-    service.resume(_text(document, "instance"), _text(document, "tunnel"), _text(document, "channel"))
+    service.resume(text_in(document, "instance"), text_in(document, "tunnel"), text_in(document, "channel"))
     return {}
 
 
 def _conflict(service: Service, document: Document) -> Document:
-    instance, tunnel = _text(document, "instance"), _text(document, "tunnel")
-    return {"sequence": service.conflict(instance, tunnel, _text(document, "channel"))}
+    instance, tunnel = text_in(document, "instance"), text_in(document, "tunnel")
+    return {"sequence": service.conflict(instance, tunnel, text_in(document, "channel"))}
 
 
 def _partitions(service: Service, document: Document) -> Document:
     count, (least, most) = document.get("count"), RANGES["partitions"]
     if isinstance(count, bool) or not isinstance(count, int) or not least <= count <= most:
         raise parameter_invalid(f"count: found {count!r}, allowed is a whole number from {least} to {most}")
-    service.set_partitions(_text(document, "instance"), _text(document, "table"), count)
+    service.set_partitions(text_in(document, "instance"), text_in(document, "table"), count)
     return {"count": count}
 
 
 def _expire_clients(service: Service, document: Document) -> Document:
-    instance, tunnel = _text(document, "instance"), _text(document, "tunnel")
-    return {"expired": service.expire_clients(instance, tunnel, _optional_text(document, "client"))}
+    instance, tunnel = text_in(document, "instance"), text_in(document, "tunnel")
+    return {"expired": service.expire_clients(instance, tunnel, optional_text_in(document, "client"))}
 
 
 def _expire_tunnel(service: Service, document: Document) -> Document:
-    service.expire_tunnel(_text(document, "instance"), _text(document, "tunnel"))
+    service.expire_tunnel(text_in(document, "instance"), text_in(document, "tunnel"))
     return {}
 
 
 def _rebalance(service: Service, document: Document) -> Document:
-    service.rebalance(_text(document, "instance"), _text(document, "tunnel"), _text(document, "channel"))
+    service.rebalance(text_in(document, "instance"), text_in(document, "tunnel"), text_in(document, "channel"))
     return {}
 
 
 def _trim(service: Service, document: Document) -> Document:
-    service.trim(_text(document, "instance"), _text(document, "table"))
+    service.trim(text_in(document, "instance"), text_in(document, "table"))
     return {}
 
 
@@ -139,8 +138,8 @@ def _faults(service: Service, document: Document) -> Document:
     if document.get("clear"):
         service.faults.clear()
     elif "unavailable" in document:
-        seconds = _number(document, "unavailable")
-        _check_range("unavailable", seconds, 0, LATEST)
+        seconds = number_in(document, "unavailable")
+        check_range("unavailable", seconds, 0, LATEST)
         service.faults.unavailable(seconds, service.clock.now())
     else:
         service.faults.add(_rule(document))
@@ -168,13 +167,7 @@ def _posted(
     service: Service, control: Callable[[Document], Document]
 ) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def handle(request: web.Request) -> web.Response:
-        try:
-            document: Any = json.loads(await request.text() or "{}")
-        except ValueError as error:
-            # No JSON, or an integer of more digits than Python reads.
-            raise parameter_invalid(f"body is no JSON: {error}") from error
-        if not isinstance(document, dict):
-            raise parameter_invalid("body is no JSON object")
+        document = await document_of(request)
         if service.failure is not None:
             raise Refusal("OTSInternalServerError", f"no more changes are taken: {service.failure}")
         answer = control(document)
@@ -205,33 +198,6 @@ async def _own_page(
     return await handler(request)
 
 
-def _text(document: Document, name: str) -> str:
-    value = document.get(name)
-    if not isinstance(value, str):
-        raise parameter_invalid(f"{name}: found {value!r}, a text is needed")
-    return value
-
-
-def _number(document: Document, name: str) -> float:
-    value = document.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise parameter_invalid(f"{name}: found {value!r}, a number is needed")
-    try:
-        return float(value)
-    except OverflowError as error:
-        raise parameter_invalid(f"{name}: found a number of {len(str(value))} digits, which is too large") from error
-
-
-def _check_range(name: str, value: float, least: float, most: float) -> None:
-    # Python reads NaN and Infinity, which JSON does not have; this refuses them, too.
-    if not least <= value <= most:
-        raise parameter_invalid(f"{name}: found {value}, allowed is a number from {least} to {most}")
-
-
-def _optional_text(document: Document, name: str) -> str | None:
-    return None if document.get(name) is None else _text(document, name)
-
-
 def _rule(document: Document) -> FaultRule:
     from pydantic import TypeAdapter, ValidationError  # takes time and memory, and few emulators have faults
 
@@ -243,9 +209,11 @@ def _rule(document: Document) -> FaultRule:
     except ValidationError as error:
         first = error.errors()[0]
         raise parameter_invalid(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-    _check_range("latency", rule.latency, 0, LATEST)
+    check_range("latency", rule.latency, 0, LATEST)
+    if rule.until is not None:
+        check_range("until", rule.until, 0, LATEST)
     if rule.count is not None:
-        _check_range("count", rule.count, 1, LATEST)
+        check_range("count", rule.count, 1, LATEST)
     if rule.status is not None:
-        _check_range("status", rule.status, 200, 599)
+        check_range("status", rule.status, 200, 599)
     return rule

@@ -27,7 +27,8 @@ from ots_tunnel.model import FINISHED, ChannelStatus, KeyColumn, KeyType, Stream
 
 Document = dict[str, Any]
 Kept = Table | Partition | Tunnel | TunnelChannel | Client
-_dumps: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+#: ASCII alone, so that no text of a caller can keep a document from being written.
+_dumps: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def _names(kind: type, *without: str) -> tuple[str, ...]:

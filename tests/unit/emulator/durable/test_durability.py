@@ -331,6 +331,17 @@ async def test_instances_that_are_not_served_are_kept(tmp_path: Path) -> None:
     both.close()
 
 
+async def test_a_text_that_is_not_utf8_does_not_break_the_journal(make_driver: MakeDriver) -> None:
+    driver = make_driver()
+    driver.emulator.instances["demo"].partition_aims["\ud800"] = 2
+
+    await driver.create_table()
+
+    second = restarted(driver)
+    assert second.emulator.instances["demo"].partition_aims == {"\ud800": 2}
+    second.emulator.close()
+
+
 async def test_auto_increments_continue_with_the_clock_set_back(make_driver: MakeDriver) -> None:
     driver = make_driver()
     await create_auto(driver)
