@@ -69,6 +69,7 @@ class Table:
         self._partition_rows = self._next_split = partitioning.rows
         self._rows = Rows(options.time_to_live, partial(listener.row_changed, name))
         self.last_auto_increment = 0
+        self._least_us = 0
 
     def __repr__(self) -> str:
         return f"Table({self.name}, {len(self)} rows, {self.size_bytes} bytes)"
@@ -122,7 +123,7 @@ class Table:
 
     def put(self, key: Key, row: bytes, span: RowSpan, now_us: int) -> None:
         """Replace a row; `row` is header and row as they were sent."""
-        image, versioned = row_of_put(row, span, now_us // 1000, self.options.max_versions)
+        image, versioned = row_of_put(row, span, self._version_ms(now_us), self.options.max_versions)
         log = self.log
         if self.schema.auto_increment is not None:
             self._pass_auto_increment(key)
@@ -146,7 +147,7 @@ class Table:
         image = self.get(key, now_ms)
         before = cells_of(scan_image(image)) if image is not None else []
         origin = self._origin(key, now_us)
-        touched, after = apply_update(before, span, now_ms, self.options.max_versions)
+        touched, after = apply_update(before, span, self._version_ms(now_us), self.options.max_versions)
         if image is not None or any(cell.op not in DELETIONS for cell in span.cells):
             self._pass_auto_increment(key)
             self._rows.store(key, build_image(span, after), versioned=has_versions(after))
@@ -159,6 +160,14 @@ class Table:
         origin = self._origin(key, now_us)
         self._rows.remove(key)
         self._append_to_log(key, Action.DELETE, build_image(span, (), delete=True), now_us, origin)
+
+    def _version_ms(self, now_us: int) -> int:
+        """Return the version of cells without one: the clock's time, but not before the log's last record.
+
+        With an earlier one a later update would be the older version where the clock was set back.
+        """
+        least_us = self._least_us if self.log is None else self.log.last_us
+        return max(now_us, least_us) // 1000
 
     def next_auto_increment(self, now_us: int) -> int:
         """Return a value for an auto-increment key column, greater than all before it, also than those of clients.
@@ -184,6 +193,7 @@ class Table:
         """Return a separate table with the rows of one partition key, without log and listener."""
         copy = Table(self.name, self.schema, self.options, now_us=self.created_us, fixed=self.fixed)
         self._rows.copy_to(copy._rows, (partition_key,), self.schema.after((partition_key,)))
+        copy._least_us = self._least_us if self.log is None else self.log.last_us
         return copy
 
     def check_versions(self, span: RowSpan, now_us: int) -> None:

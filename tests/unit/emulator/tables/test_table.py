@@ -19,6 +19,26 @@ async def test_put_replaces_the_whole_row(driver: Driver) -> None:
     assert await driver.cells(1) == [("b", 3, driver.now_ms)]
 
 
+async def test_a_clock_that_goes_back_hides_no_update_of_a_table_with_a_stream(make_driver: type[Driver]) -> None:
+    driver = make_driver()
+    await driver.create_table(hours=24)
+    await driver.update(1, put("a", 1))
+    newest = driver.now_ms
+    driver.clock.advance(-3600)
+
+    await driver.update(1, put("a", 2))
+    assert await driver.cells(1) == [("a", 2, newest)]
+
+    transaction = await driver.call("StartLocalTransaction", table_name="t", key=encode_primary_key((("k", 1),)))
+    row = encode_row((("k", 1),), [put("a", 3)])
+    await driver.call(
+        "UpdateRow", table_name="t", row_change=row, condition=IGNORE, transaction_id=transaction.transaction_id
+    )
+    found = await driver.get(1, transaction_id=transaction.transaction_id)
+    assert found is not None
+    assert [column.value for column in found.columns] == [3]
+
+
 async def test_put_of_a_key_only_leaves_a_row_without_cells(driver: Driver) -> None:
     await driver.put(1, put("a", 1))
     await driver.put(1)
