@@ -96,6 +96,9 @@ class Settings:
     table_operations_per_second: int | None = None
     """Table calls per second and instance; the service allows 10, None is no limit (docs/data-plane.md 2.2)."""
 
+    least_time_to_live: int = 86_400
+    """Least time to live that a table may be given, beside -1; tests may need shorter ones (docs/data-plane.md 2.4)."""
+
     table_ready_delay: float = 0.0
     """How long a new table refuses row calls; the service needs up to a minute (docs/data-plane.md 2.4)."""
 
@@ -136,6 +139,7 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
         "body_limit": (1, 1 << 30),
         "transaction_lifetime": (0, _LONGEST),
         "table_operations_per_second": (1, _MOST),
+        "least_time_to_live": (1, 86_400),
         "table_ready_delay": (0, _LONGEST),
         "throughput_interval": (0, _LONGEST),
     }

@@ -17,8 +17,8 @@ _DEVIATION_LIMIT: Final = ((1 << 63) - 1) // 1_000_000
 _RETENTION_HOURS: Final = range(1, 169)
 
 
-def merged_options(options: TableOptions, given: pb.TableOptions) -> TableOptions:
-    """Return the options with the given ones applied.
+def merged_options(options: TableOptions, given: pb.TableOptions, least_time_to_live: int) -> TableOptions:
+    """Return the options with the given ones applied; the least time to live that is allowed is in seconds.
 
     Raises:
         Refusal: a value is out of its range.
@@ -26,6 +26,10 @@ def merged_options(options: TableOptions, given: pb.TableOptions) -> TableOption
     if given.HasField("time_to_live"):
         if given.time_to_live == 0 or given.time_to_live < -1:
             raise parameter_invalid("TimeToLive cannot be 0 or less than -1.")
+        if given.time_to_live != -1 and given.time_to_live < least_time_to_live:
+            raise parameter_invalid(
+                f"TimeToLive must be -1 or greater equal than: {least_time_to_live}, found: {given.time_to_live}."
+            )
         options = replace(options, time_to_live=given.time_to_live)
     if given.HasField("max_versions"):
         if given.max_versions <= 0:

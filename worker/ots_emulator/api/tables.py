@@ -38,7 +38,7 @@ def create_table(call: Call, request: pb.CreateTableRequest) -> bytes:
     settings = call.settings
     columns = key_columns_of(meta)
     options = merged_throughput(
-        merged_options(TableOptions(), given),
+        merged_options(TableOptions(), given, settings.least_time_to_live),
         request.reserved_throughput.capacity_unit,
         call.now_us,
         changed_us=0,
@@ -73,7 +73,7 @@ def update_table(call: Call, request: pb.UpdateTableRequest) -> bytes:
         raise parameter_invalid("No parameter is specified in table options.")
     if request.table_options.HasField("update_full_row"):
         raise parameter_invalid("The table options of UpdateTable must not contain updateFullRow.")
-    options = merged_options(table.options, request.table_options)
+    options = merged_options(table.options, request.table_options, call.settings.least_time_to_live)
     if request.HasField("reserved_throughput"):
         changes = (options.increased_s or 0, options.decreased_s or 0)
         options = merged_throughput(
@@ -169,6 +169,12 @@ LEDGER: Final = (
         "CreateTable",
         "`AUTO_INCREMENT primary key count must <= 1.`",
         "a test of the .NET SDK knows the words, but passes without a refusal as well",
+    ),
+    documented("CreateTable, UpdateTable", "a time to live is -1 or at least a day (`least_time_to_live`)"),
+    guessed(
+        "CreateTable, UpdateTable",
+        "the words for one that is positive and shorter than a day",
+        "the limit is documented, not the refusal",
     ),
     documented(
         "CreateTable, UpdateTable", "the words for numbers of versions and throughput that are out of range", ERRORS

@@ -146,7 +146,7 @@ async def test_table_checklist_05_conditions_with_a_missing_row(driver: Driver) 
 
 
 async def test_table_checklist_05_deviation_lifetime_and_versions(make_driver: MakeDriver) -> None:
-    driver = make_driver()
+    driver = make_driver(least_time_to_live=100)
     await driver.create_table(max_versions=2, ttl=100, deviation=1000)
     now = driver.now_ms
 

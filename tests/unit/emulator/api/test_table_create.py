@@ -188,6 +188,7 @@ async def test_negative_throughput_is_refused(driver: Driver) -> None:
         ({}, "No parameter is specified in table options"),
         ({"time_to_live": 0}, "TimeToLive cannot be 0 or less than -1"),
         ({"time_to_live": -2}, "TimeToLive cannot be 0 or less than -1"),
+        ({"time_to_live": 86_399}, "TimeToLive must be -1 or greater equal than: 86400, found: 86399"),
         ({"max_versions": 0}, "The maximum versions cannot be less than or equal to 0"),
         ({"deviation_cell_version_in_sec": -1}, r"must be in range \[0, INT64_MAX/1000000\]"),
         ({"deviation_cell_version_in_sec": 9223372036855}, r"must be in range \[0, INT64_MAX/1000000\]"),
@@ -199,6 +200,16 @@ async def test_options_out_of_range_change_nothing(driver: Driver, options: dict
         await driver.call("UpdateTable", table_name="t", table_options=pb.TableOptions(**options))
 
     assert await driver.call("DescribeTable", table_name="t") == before
+
+
+async def test_a_time_to_live_shorter_than_a_day_needs_a_setting(driver: Driver) -> None:
+    for seconds in (1, 86_399):
+        with pytest.raises(ServiceError, match=f"greater equal than: 86400, found: {seconds}"):
+            await driver.create_table("short", ttl=seconds)
+    await driver.create_table("day", ttl=86_400)
+
+    driver.emulator.change_settings(least_time_to_live=1)
+    await driver.create_table("short", ttl=1)
 
 
 @pytest.mark.parametrize("missing", ["time_to_live", "max_versions"])

@@ -111,7 +111,7 @@ async def test_repeated_keys_are_executed_in_order(driver: Driver) -> None:
 
 
 async def test_expired_cells_and_rows_are_gone_for_every_reader(make_driver: type[Driver]) -> None:
-    driver = make_driver()
+    driver = make_driver(least_time_to_live=100)
     await driver.create_table(ttl=100)
     await driver.put(1, put("a", 1))
     driver.clock.advance(60)

@@ -92,7 +92,7 @@ async def test_versions_beyond_the_maximum(make_driver: MakeDriver, reader: Read
 
 @pytest.mark.parametrize("reader", READERS)
 async def test_cells_beyond_their_time(make_driver: MakeDriver, reader: Reader) -> None:
-    driver = make_driver()
+    driver = make_driver(least_time_to_live=100)
     await driver.create_table(max_versions=3, ttl=100)
     start = driver.now_ms
     await driver.put(1, put("a", 1, start), put("a", 2, start + 50_000), put("b", 1, start))
@@ -107,7 +107,7 @@ async def test_cells_beyond_their_time(make_driver: MakeDriver, reader: Reader) 
 
 @pytest.mark.parametrize("reader", READERS)
 async def test_a_shorter_time_to_live(make_driver: MakeDriver, reader: Reader) -> None:
-    driver = make_driver()
+    driver = make_driver(least_time_to_live=500)
     await driver.create_table(max_versions=3)
     await driver.put(1, put("a", 1))
     driver.clock.advance(1000)
@@ -121,7 +121,7 @@ async def test_a_shorter_time_to_live(make_driver: MakeDriver, reader: Reader) -
 @pytest.fixture
 async def expired(make_driver: MakeDriver) -> Driver:
     """Row 1 has lost column ``n``, row 2 everything."""
-    driver = make_driver()
+    driver = make_driver(least_time_to_live=100)
     await driver.create_table(max_versions=3, ttl=100)
     start = driver.now_ms
     await driver.put(1, put("n", 5, start), put("z", 1, start + 90_000))
@@ -179,7 +179,7 @@ async def test_an_update_does_not_bring_expired_cells_back(expired: Driver) -> N
 
 
 async def test_a_row_without_cells_does_not_expire(make_driver: MakeDriver) -> None:
-    driver = make_driver()
+    driver = make_driver(least_time_to_live=100)
     await driver.create_table(ttl=100)
     await driver.call("PutRow", table_name="t", row=encode_row((("k", 1),)), condition=IGNORE)
     driver.clock.advance(1000)
@@ -188,7 +188,7 @@ async def test_a_row_without_cells_does_not_expire(make_driver: MakeDriver) -> N
 
 
 async def test_expired_rows_have_no_size(make_driver: MakeDriver) -> None:
-    driver = make_driver()
+    driver = make_driver(least_time_to_live=100)
     await driver.create_table(ttl=100)
     for key in range(4):
         await driver.put(key, put("a", b"x" * 1_000_000))
