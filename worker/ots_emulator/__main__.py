@@ -54,6 +54,11 @@ def main() -> None:
 @click.option("--port", default=8300, show_default=True, type=_PORT, help="Data port; 0 chooses a free one.")
 @click.option("--admin-host", default=None, help="Address of the admin port.  [default: value of --host]")
 @click.option("--admin-port", default=8301, show_default=True, type=_PORT, help="Admin port; 0 chooses a free one.")
+@click.option(
+    "--admin-names",
+    default=None,
+    help="Names, with commas between, of the admin port beside localhost and addresses.",
+)
 @click.option("--instance", "names", multiple=True, help="Name of an instance; may be repeated.  [default: demo]")
 @click.option(
     "--access-key",
@@ -99,6 +104,7 @@ def serve(  # noqa: PLR0913 - one parameter per flag
     port: int,
     admin_host: str | None,
     admin_port: int,
+    admin_names: str | None,
     names: tuple[str, ...],
     keys: tuple[str, ...],
     partitions: int,
@@ -117,6 +123,7 @@ def serve(  # noqa: PLR0913 - one parameter per flag
             init_delay=init_delay,
             idle_advance=idle_advance,
             fsync=fsync,
+            admin_names=admin_names,
         )
     except ValueError as error:
         raise click.UsageError(str(error)) from error

@@ -85,7 +85,7 @@ class Emulator:
         application = self.service.application
         try:
             self._data = await serve_data(application, *self._address, descriptors)
-            admin = web.AppRunner(admin_application(self.service, descriptors))
+            admin = web.AppRunner(admin_application(self.service, descriptors, self._admin_address[0]))
             self._admin = await listen(admin, *self._admin_address)
         except OSError:
             await self.stop()

@@ -108,6 +108,9 @@ class Settings:
     throughput_interval: float = 0.0
     """Least time between two changes of a table's reserved throughput; the service has 120 (docs/data-plane.md 2.4)."""
 
+    admin_names: str | None = None
+    """Host names, with commas between, under which the admin port is used beside localhost and addresses."""
+
     def __post_init__(self) -> None:
         for name, (least, most) in RANGES.items():
             value = getattr(self, name)

@@ -76,6 +76,27 @@ async def test_a_page_of_another_site_controls_nothing(bench: Bench) -> None:
     assert found == {"rules": 1}
 
 
+async def test_a_name_that_was_bound_to_this_machine_controls_nothing(bench: Bench) -> None:
+    """A page of the name has the right origin then (DNS rebinding)."""
+    own = bench.emulator.admin_url
+    port = own.rpartition(":")[2]
+
+    async def statuses(name: str) -> list[int]:
+        headers = {"Host": f"{name}:{port}", "Origin": f"http://{name}:{port}"}
+        found = []
+        for method, path in (("POST", "/clock"), ("GET", "/state"), ("GET", "/calls"), ("GET", "/healthz")):
+            async with bench.http.request(method, own + path, data='{"advance": 0}', headers=headers) as answer:
+                found.append(answer.status)
+        return found
+
+    assert await statuses("evil.example") == [403, 403, 403, 200]
+    for name in ("localhost", "LOCALHOST", "127.0.0.1", "[::1]", "192.168.1.5", "ots.localhost"):
+        assert await statuses(name) == [200] * 4, name
+    await bench.control("/settings", admin_names="ots, ots.default.svc")
+    assert await statuses("ots.default.svc") == [200] * 4
+    assert await statuses("evil.example") == [403, 403, 403, 200]
+
+
 async def test_split_and_merge(bench: Bench) -> None:
     await bench.client.create_tunnel("t", "tunnel", TunnelType.Stream)
     await bench.write(*range(10))

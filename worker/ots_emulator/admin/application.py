@@ -9,6 +9,7 @@ from importlib.resources import files
 
 from aiohttp import web
 
+from ots_emulator.admin.own_page import own_page
 from ots_emulator.admin.posted import check_range, document_of, number_in, optional_text_in, text_in
 from ots_emulator.admin.state import Document, state_of
 from ots_emulator.clock import LATEST
@@ -28,8 +29,11 @@ _PAGE_HEADERS = {
 _RULE_FIELDS = frozenset(field.name for field in fields(FaultRule))
 
 
-def admin_application(service: Service, descriptors: LastDescriptor) -> web.Application:
-    """Return the application behind the admin port; every control is a method of the service."""
+def admin_application(service: Service, descriptors: LastDescriptor, host: str) -> web.Application:
+    """Return the application behind the admin port at `host`; every control is a method of the service."""
+
+    def names() -> list[str]:
+        return [host, *filter(None, map(str.strip, (service.settings.admin_names or "").split(",")))]
 
     async def healthz(request: web.Request) -> web.Response:
         if service.failure is not None:
@@ -58,7 +62,7 @@ def admin_application(service: Service, descriptors: LastDescriptor) -> web.Appl
         descriptors.connected(request.transport)
         return await handler(request)
 
-    application = web.Application(middlewares=[connected, _refusals, _own_page])
+    application = web.Application(middlewares=[connected, _refusals, own_page(names)])
     application.router.add_get("/healthz", healthz)
     application.router.add_get("/", page)
     application.router.add_get("/state", state)
@@ -185,17 +189,6 @@ async def _refusals(
         return await handler(request)
     except Refusal as refusal:
         return web.json_response({"code": refusal.code, "message": refusal.message}, status=refusal.status)
-
-
-@web.middleware
-async def _own_page(
-    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
-    """Refuse what a page of another site posts: any that is open in a browser of this machine reaches this port."""
-    origin = request.headers.get("Origin")
-    if request.method != "GET" and origin not in (None, f"http://{request.host}", f"https://{request.host}"):
-        raise Refusal("OTSNoPermissionAccess", f"Origin: found {origin!r}, allowed are pages of {request.host!r}")
-    return await handler(request)
 
 
 def _rule(document: Document) -> FaultRule:
