@@ -60,6 +60,9 @@ class Settings:
     range_bytes: int = 4 << 20
     """An answer to GetRange ends with the row that reaches this size."""
 
+    batch_get_bytes: int = 32 << 20
+    """Rows of an answer to BatchGetRow that follow the one which reaches this size are refused with OTSServerBusy."""
+
     client_timeout: float = 300.0
     """Timeout of a client without one (docs/protocol.md 4.4)."""
 
@@ -134,6 +137,7 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
         "page_cache_bytes": (0, _MOST),
         "range_rows": (1, _MOST),
         "range_bytes": (1, _MOST),
+        "batch_get_bytes": (1, _MOST),
         "client_timeout": (0, _LONGEST),
         "assign_interval": (0, _LONGEST),
         "tunnel_retention_hours": (1, 168),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from ots_emulator.api.call import Call
@@ -56,6 +57,7 @@ def batch_get_row(call: Call, request: pb.BatchGetRowRequest) -> bytes:
         raise request_invalid("No row specified in the request of BatchGetRow.")
     counts = Counter(asked.table_name for asked in request.tables)
     response = pb.BatchGetRowResponse()
+    room = _Room(call.settings.batch_get_bytes)
     for asked in request.tables:
         if counts[asked.table_name] > 1:
             raise request_invalid(f"Duplicated table name: {asked.table_name}.")
@@ -73,16 +75,33 @@ def batch_get_row(call: Call, request: pb.BatchGetRowRequest) -> bytes:
         if len(tokens) != len(keys):
             raise request_invalid(f"The number of tokens must be that of the rows: {len(keys)}, found: {len(tokens)}.")
         for key, token in zip(keys, tokens, strict=True):
-            answer.rows.append(_batch_row(call, asked.table_name, key, projection, token))
+            answer.rows.append(_batch_row(call, asked.table_name, key, projection, token, room))
     return response.SerializeToString()
 
 
+@dataclass(slots=True)
+class _Room:
+    """Bytes that the rows of an answer may still take; the row that uses them up is the last one."""
+
+    left: int
+
+    def take(self, size: int) -> None:
+        self.left -= size
+
+    def check(self) -> None:
+        # The clients of the vendor ask again for the rows that are refused so, and for no other.
+        if self.left <= 0:
+            raise Refusal("OTSServerBusy", "Server is busy.")
+
+
 def _batch_row(
-    call: Call, name: str, key: PrimaryKey, projection: Projection, token: bytes
+    call: Call, name: str, key: PrimaryKey, projection: Projection, token: bytes, room: _Room
 ) -> pb.RowInBatchGetRowResponse:
     try:
         table = call.row_table(name)
+        room.check()
         cut = _read(call, Scope(table), key, projection, token)
+        room.take(len(cut.image))
     except RequestRefusal:
         raise
     except Refusal as refusal:
@@ -240,6 +259,11 @@ LEDGER: Final = (
         "100 rows; a table without keys",
         JAVA("RestrictedItemTest.testCase29"),
         PYTHON("row_op_test.test_no_item_in_batch_ops"),
+    ),
+    guessed(
+        "BatchGetRow",
+        "rows behind the one that reaches 32 MiB (`batch_get_bytes`) are refused with OTSServerBusy, each by itself",
+        "no source has a limit; without one a small request would have an answer of 400 MB",
     ),
     guessed(
         "BatchGetRow",

@@ -365,6 +365,22 @@ async def test_more_parts_than_rows_cost_nothing(make_driver: type[Driver]) -> N
     assert len(await driver.channels(tunnel, "BaseData")) == 3
 
 
+async def test_batch_get_row_refuses_each_row_that_its_answer_has_no_room_for(make_driver: type[Driver]) -> None:
+    driver = make_driver(batch_get_bytes=1000)
+    await driver.create_table()
+    for key in range(4):
+        await driver.put(key, put("v", "x" * 600))
+    keys = [encode_primary_key((("k", key),)) for key in range(4)]
+
+    async def read(keys: list[bytes]) -> list[tuple[bool, str]]:
+        asked = table_pb2.TableInBatchGetRowRequest(table_name="t", primary_key=keys, max_versions=1)
+        (table,) = (await driver.call("BatchGetRow", tables=[asked])).tables
+        return [(bool(row.row), row.error.code) for row in table.rows]
+
+    assert await read(keys) == [(True, "")] * 2 + [(False, "OTSServerBusy")] * 2
+    assert await read(keys[2:]) == [(True, "")] * 2
+
+
 async def test_batch_get_row_answers_in_request_order(driver: Driver) -> None:
     await driver.fill(3)
     keys = [encode_primary_key((("k", key),)) for key in (2, 9, 0)]
