@@ -24,7 +24,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
@@ -170,15 +170,16 @@ class Storage:
         """Yield number, kind, owner and body of all documents in the order of their creation."""
         yield from self._db.execute("SELECT number, kind, owner, body FROM document ORDER BY number")
 
-    def rows(self, table: int) -> Iterator[tuple[int, bytes, int]]:
+    def rows(self, table: int) -> Generator[tuple[int, bytes, int]]:
         """Yield place, image and whether it has several versions, of all rows of a table."""
         query = "SELECT place, row, versioned FROM image WHERE place BETWEEN ? AND ? ORDER BY place"
         yield from self._db.execute(query, (place_of(table, 0), place_of(table, _POSITIONS - 1)))
 
-    def entries(self, partition: int, base: int) -> Iterator[tuple[int, bytes]]:
-        """Yield commit time and record of the entries of a partition from a position on."""
-        query = "SELECT time_us, record FROM entry WHERE place BETWEEN ? AND ? ORDER BY place"
-        yield from self._db.execute(query, (place_of(partition, base), place_of(partition, _POSITIONS - 1)))
+    def entries(self, partition: int, base: int) -> Generator[tuple[int, int, bytes]]:
+        """Yield position, commit time and record of the entries of a partition from a position on."""
+        query = "SELECT place - ?, time_us, record FROM entry WHERE place BETWEEN ? AND ? ORDER BY place"
+        first, last = place_of(partition, base), place_of(partition, _POSITIONS - 1)
+        yield from self._db.execute(query, (place_of(partition, 0), first, last))
 
     def tables_with_rows(self) -> Iterator[int]:
         """Yield the numbers of all tables that have rows, also of deleted ones."""

@@ -7,9 +7,11 @@ import sqlite3
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from typing import Final
 
 from ots_emulator.durable import DataError, documents
+from ots_emulator.durable.checked import check_image, checked_entries
 from ots_emulator.durable.database import Batch, Storage
 from ots_emulator.durable.disk_journal import DiskJournal
 from ots_emulator.durable.stored_tunnels import Member
@@ -91,8 +93,10 @@ class _Reader:
         partitions = {}
         for partition_number, stored in self._documents["partition", number]:
             partition = documents.partition_of(stored, table.schema)
-            for timestamp_us, entry in self._storage.entries(partition_number, partition.base):
-                partition.append(timestamp_us, entry)
+            # Closed here also where something is damaged: the database is closed before the error has gone.
+            with closing(self._storage.entries(partition_number, partition.base)) as entries:
+                for timestamp_us, entry in checked_entries(entries, partition.base):
+                    partition.append(timestamp_us, entry)
             partitions[partition] = partition_number
         if document["log"] is not None:
             table.log = ChangeLog.loaded(partitions, **document["log"], listener=journal)
@@ -104,10 +108,12 @@ class _Reader:
         places = {}
 
         def rows() -> Iterator[tuple[Key, bytes, bool]]:
-            for place, image, versioned in self._storage.rows(number):
-                key = documents.key_of_image(table.schema, image)
-                places[key] = place
-                yield key, image, bool(versioned)
+            with closing(self._storage.rows(number)) as stored:
+                for place, image, versioned in stored:
+                    check_image(image)
+                    key = documents.key_of_image(table.schema, image)
+                    places[key] = place
+                    yield key, image, bool(versioned)
 
         table.load(rows())
         return places

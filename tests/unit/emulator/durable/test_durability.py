@@ -503,6 +503,15 @@ def spoil(path: Path, *statements: str) -> None:
         db.commit()
 
 
+def flip(path: Path, table: str, column: str, old: bytes, new: bytes) -> None:
+    """Change bytes in the first value that has them."""
+    with closing(sqlite3.connect(path / DATABASE_NAME)) as db:
+        query = f"SELECT place, {column} FROM {table} WHERE instr({column}, ?)"
+        place, value = db.execute(query, (old,)).fetchone()
+        db.execute(f"UPDATE {table} SET {column} = ? WHERE place = ?", (value.replace(old, new), place))
+        db.commit()
+
+
 def a_newer_format(path: Path) -> None:
     spoil(path, f"PRAGMA user_version = {FORMAT + 1}")
 
@@ -526,6 +535,22 @@ def a_torn_document(path: Path) -> None:
 
 def a_torn_row(path: Path) -> None:
     spoil(path, "UPDATE image SET row = substr(row, 1, 9)")
+
+
+def a_flipped_bit_in_a_row(path: Path) -> None:
+    flip(path, "image", "row", b"letters", b"lettess")
+
+
+def a_flipped_bit_in_a_record(path: Path) -> None:
+    flip(path, "entry", "record", b"letters", b"lettess")
+
+
+def a_lost_record(path: Path) -> None:
+    spoil(path, "DELETE FROM entry WHERE place = (SELECT min(place) + 1 FROM entry)")
+
+
+def a_record_of_another_time(path: Path) -> None:
+    spoil(path, "UPDATE entry SET time_us = time_us + 1 WHERE place = (SELECT max(place) FROM entry)")
 
 
 def a_lost_table(path: Path) -> None:
@@ -562,16 +587,21 @@ async def test_a_directory_of_an_older_format_is_read_and_marked(driver: Driver)
         (a_directory_for_a_database, "unable to open database file"),
         (a_torn_document, "damaged: JSONDecodeError: Unterminated string"),
         (a_torn_row, "damaged: "),
+        (a_flipped_bit_in_a_row, "damaged: CodecError: cell checksum is "),
+        (a_flipped_bit_in_a_record, "damaged: CodecError: cell checksum is "),
+        (a_lost_record, "damaged: ValueError: the log goes on with position 2, expected is 1"),
+        (a_record_of_another_time, "us has another time"),
         (a_lost_table, "damaged: KeyError: 't'"),
         (broken_pages, "malformed"),
     ],
 )
 async def test_directories_that_cannot_be_used(driver: Driver, spoiling: Callable[[Path], None], reason: str) -> None:
-    await driver.put(1, put("v", 1))
     await driver.create_tunnel("Stream")
+    for key in range(3):
+        await driver.put(key, put("v", "letters"))
     assert driver.data is not None
     copy = crashed(driver.data)
-    Emulator(data=copy).close()
+    Emulator(data=copy, clock=driver.clock).close()
     spoiling(copy)
 
     complaint = refused(copy)
