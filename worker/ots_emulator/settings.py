@@ -75,6 +75,9 @@ class Settings:
     after_retention: AfterRetention = AfterRetention.EXPIRE
     """What a channel does whose next records are beyond the retention: Expire, Oldest, Latest or LatestAtOpen."""
 
+    one_time_per_commit: bool = False
+    """Whether the records of an atomic batch or a transaction have one commit time, and row indexes from 0 on."""
+
     tunnel_retention_hours: int = 168
     """Retention of a stream that CreateTunnel enables (docs/protocol.md 4.1)."""
 

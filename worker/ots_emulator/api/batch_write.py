@@ -149,7 +149,8 @@ def _all_or_none(call: Call, batches: Sequence[TableBatch], transaction_id: str)
         call.check_ready(table)
         trial = scope.trial(rows[0].key[0])
         contents = [execute(call, trial, row) for row in rows]
-        scope.take(trial, call.now_us)
+        with table.as_one_commit(wanted=call.settings.one_time_per_commit):
+            scope.take(trial, call.now_us)
     except Refusal as refusal:
         return _all_refused(batches, refusal)
     answers = [_success(row.write, content, batch.version) for row, content in zip(rows, contents, strict=True)]

@@ -173,6 +173,17 @@ LEDGER: Final = (
         "the first put has no former values, an update has those of the origin columns",
         JAVA("TestTunnelConsumer.testConsumeOriginColumn"),
     ),
+    documented(
+        "GetStreamRecord, ReadRecords",
+        "records of a shard come in the order of their times and row indexes",
+        "the SDKs' code",
+    ),
+    guessed(
+        "GetStreamRecord, ReadRecords",
+        "every record has a time of its own and the row index 0; with `one_time_per_commit` those of an atomic batch "
+        "or a transaction have one time",
+        "no recording has several records of one commit",
+    ),
     guessed(
         "GetStreamRecord, ReadRecords",
         "former values come with the key, for every change of a row",

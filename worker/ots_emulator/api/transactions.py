@@ -29,7 +29,8 @@ def start_local_transaction(call: Call, request: pb.StartLocalTransactionRequest
 
 def commit_transaction(call: Call, request: pb.CommitTransactionRequest) -> bytes:
     """Execute the changes of a transaction."""
-    call.instance.transactions.commit(request.transaction_id, call.now)
+    one_time = call.settings.one_time_per_commit
+    call.instance.transactions.commit(request.transaction_id, call.now, one_time=one_time)
     return b""
 
 

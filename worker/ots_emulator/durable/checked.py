@@ -35,18 +35,19 @@ def checked_entries(entries: Iterable[tuple[int, int, bytes]], base: int) -> Ite
     Raises:
         CodecError: a record is not as it was written. ValueError: one is missing between others.
     """
-    last_us = 0
+    last = (0, 0)
     for expected, (position, time_us, record) in enumerate(entries, base):
         if position != expected:
             raise ValueError(f"the log goes on with position {position}, expected is {expected}")
-        if time_us <= last_us:
-            raise ValueError(f"the time {time_us} of position {position} is not after {last_us}")
-        _check_record(record, time_us)
-        last_us = time_us
+        place = (time_us, _row_index_of(record, time_us))
+        if place <= last:
+            raise ValueError(f"time and row index {place} of position {position} are not after {last}")
+        last = place
         yield time_us, record
 
 
-def _check_record(record: bytes, time_us: int) -> None:
+def _row_index_of(record: bytes, time_us: int) -> int:
+    """Return the row index of a record, which must be as it was written."""
     try:
         (found,) = pb.ReadRecordsResponse.FromString(record).records
     except DecodeError as error:
@@ -55,9 +56,11 @@ def _check_record(record: bytes, time_us: int) -> None:
         raise ValueError(f"the record at {time_us} us has no action")
     body, end = found.record, -CHECKSUM_BYTES
     extension = body[end - FULL_EXTENSION_BYTES : end]
-    if extension != encode_sequence(SequenceInfo(0, time_us, U32.unpack(extension[-4:])[0])):
+    row_index: int = U32.unpack(extension[-U32.size :])[0]
+    if extension != encode_sequence(SequenceInfo(0, time_us, row_index)):
         raise ValueError(f"the record at {time_us} us has another time")
     # Without its extension it is checked by compiled code.
     scan_whole_row(body[: end - FULL_EXTENSION_BYTES] + body[end:])
     if found.origin_record:
         scan_whole_row(found.origin_record)
+    return row_index

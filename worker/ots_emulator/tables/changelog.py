@@ -12,7 +12,8 @@ checksum covers neither, so it stays valid. Where the stream has origin columns,
 Rules:
 
 1. Commit times are microseconds and strictly increase over the whole table, also when the clock stands still or steps
-   back: each is the clock's time, or one more than the last. So children are later than their parents.
+   back: each is the clock's time, or one more than the last. So children are later than their parents. Records that
+   are appended `together` have one time and growing row indexes; no partition is split or merged between them.
 2. Positions count entries from the birth of a partition. Trimming moves `Partition.base`, never a position.
 3. A split closes one partition and opens two, a merge closes two and opens one. The children name their parents, which
    a reader must finish first (docs/protocol.md 4.1).
@@ -31,7 +32,8 @@ from __future__ import annotations
 
 import uuid
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -96,6 +98,8 @@ class ChangeLog:
         self._starts: list[Key] = []
         self._open: list[Partition] = []
         self._last_us = now_us
+        #: Row index of the next record where records have one time.
+        self._row_index: int | None = None
         self._listener = listener
         self._removed_bytes = 0
         for start in starts or [BOTTOM_KEY]:
@@ -150,15 +154,32 @@ class ChangeLog:
             row: PlainBuffer row without header and extension.
             origin: the former cells of the origin columns as a row with header, empty without any.
         """
-        timestamp_us = self._tick(now_us)
+        row_index = self._row_index or 0
+        timestamp_us = self._last_us if row_index else self._tick(now_us)
         tail = origin_field(origin) if origin else b""
         head = record_head(action, len(row) + _ADDED_BYTES, len(tail))
-        sequence = _pack_sequence(SEQUENCE_EPOCH, 0, SEQUENCE_TIMESTAMP, timestamp_us, SEQUENCE_ROW_INDEX, 0)
+        sequence = _pack_sequence(SEQUENCE_EPOCH, 0, SEQUENCE_TIMESTAMP, timestamp_us, SEQUENCE_ROW_INDEX, row_index)
         # One join, because every written row passes here.
         entry = b"".join((head, HEADER, row[:-CHECKSUM_BYTES], _EXTENSION_START, sequence, row[-CHECKSUM_BYTES:], tail))
         partition = self.locate(key)
         partition.append(timestamp_us, entry)
         self._listener.entry_appended(partition, timestamp_us, entry)
+        if self._row_index is not None:
+            self._row_index += 1
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Give the records that are appended meanwhile one time and growing row indexes."""
+        self._row_index = 0
+        try:
+            yield
+        finally:
+            self._row_index = None
+
+    @property
+    def is_together(self) -> bool:
+        """Whether records are being appended with one time."""
+        return self._row_index is not None
 
     def locate(self, key: Key) -> Partition:
         """Return the open partition a key belongs to."""

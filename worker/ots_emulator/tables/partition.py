@@ -35,7 +35,7 @@ class Partition:
         return self.base + len(self.entries)
 
     def append(self, timestamp_us: int, entry: bytes) -> None:
-        """Add an entry; its time must be later than the last one's."""
+        """Add an entry; its time must not be before the last one's."""
         self.times_us.append(timestamp_us)
         self.entries.append(entry)
 

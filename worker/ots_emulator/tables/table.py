@@ -9,6 +9,7 @@ Source: docs/data-plane.md 2.4 to 2.7.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -239,7 +240,7 @@ class Table:
         if self.log is None:
             return
         self.log.append(key, action, row, now_us, origin)
-        if self.partition_aim == 1 or len(self._rows) < self._next_split:
+        if self.partition_aim == 1 or len(self._rows) < self._next_split or self.log.is_together:
             return
         if len(self.log.open_partitions) < self.partition_aim:
             self._approach_aim(now_us)
@@ -251,6 +252,10 @@ class Table:
             # Former releases did not look at values that clients chose.
             for key, _ in self._rows.scan(BOTTOM_KEY, TOP_KEY):
                 self._pass_auto_increment(key)
+
+    def as_one_commit(self, *, wanted: bool) -> AbstractContextManager[None]:
+        """Give the records of the changes that are executed meanwhile one commit time, if `wanted`."""
+        return nullcontext() if self.log is None or not wanted else self.log.together()
 
     # Partitions
 

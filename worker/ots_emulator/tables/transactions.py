@@ -202,10 +202,10 @@ class Transactions:
             raise Refusal("OTSDataOutOfRange", f"The transaction is of table {transaction.table.name}.")
         return Scope(transaction.copy, transaction)
 
-    def commit(self, transaction_id: str, now: float) -> None:
+    def commit(self, transaction_id: str, now: float, *, one_time: bool = False) -> None:
         """Execute the changes of a transaction on its table, in their order and with the time of the commit.
 
-        The transaction ends also where they are refused.
+        The transaction ends also where they are refused. With `one_time` their records have one commit time.
 
         Raises:
             Refusal: there is no such transaction, or one of its changes is refused now; then none is executed.
@@ -215,8 +215,9 @@ class Transactions:
         del self._open[transaction_id]
         # Time and options of the table may have changed since they were tried, so they are tried once more.
         for table in (transaction.table.fork(transaction.partition_key), transaction.table):
-            for change in transaction.changes:
-                _execute(table, change.action, change.key, change.row, change.span, int(now * 1_000_000))
+            with table.as_one_commit(wanted=one_time):
+                for change in transaction.changes:
+                    _execute(table, change.action, change.key, change.row, change.span, int(now * 1_000_000))
 
     def abort(self, transaction_id: str, now: float) -> None:
         """Discard a transaction and its changes.

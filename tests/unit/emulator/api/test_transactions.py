@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -133,6 +134,30 @@ async def rows(driver: Driver) -> int:
 async def test_an_atomic_batch_is_stored_as_a_whole(two: Driver) -> None:
     assert await atomic(two, (1, 1), (1, 2)) == [(True, "")] * 2
     assert await rows(two) == 2
+
+
+@pytest.mark.parametrize(("one_time", "indexes"), [(False, [0] * 5), (True, [0, 1, 2, 0, 1])])
+async def test_records_of_one_commit_have_one_time_by_a_setting(
+    make_driver: Callable[..., Driver], one_time: bool, indexes: list[int]
+) -> None:
+    driver = make_driver(one_time_per_commit=one_time)
+    await driver.create_table(hours=24)
+    rows = [encode_row((("k", 1),), [Column("v", number)]) for number in range(3)]
+    await driver.call("BatchWriteRow", tables=batch_of(*rows), is_atomic=True)
+    transaction = await start(driver)
+    await put(driver, 1, 5, transaction)
+    await put(driver, 1, 6, transaction)
+    await driver.call("CommitTransaction", transaction_id=transaction)
+    tunnel = await driver.create_tunnel("Stream", flag="EARLIEST")
+    client = await driver.connect(tunnel)
+    (channel,) = await driver.heartbeat(tunnel, client)
+
+    records, _ = await driver.drain(tunnel, channel)
+
+    places = [record.sequence for _, record in records]
+    assert [place.row_index for place in places] == indexes
+    assert len({place.timestamp_us for place in places}) == (2 if one_time else 5)
+    assert places == sorted(places)
 
 
 async def test_an_atomic_batch_with_one_refused_row_stores_nothing(two: Driver) -> None:
