@@ -63,7 +63,9 @@ def batch_write_row(call: Call, request: pb.BatchWriteRowRequest) -> bytes:
     sent = [(tables.table_name, tables.rows) for tables in request.tables]
     _check_batch(sent)
     _check_texts(request)
-    read = [(name, [read_write(Action(row.type), row.row_change, row) for row in rows]) for name, rows in sent]
+    read = [
+        (name, [read_write(Action(row.type), row.row_change, row, call.work) for row in rows]) for name, rows in sent
+    ]
     check_size("BatchWriteRow", [write for _, writes in read for write in writes])
     batches = [_with_keys(call, name, writes) for name, writes in read]
     run = _all_or_none if request.is_atomic else _one_by_one

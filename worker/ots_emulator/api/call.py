@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ots_emulator.api.rows.patterns import Work
 from ots_emulator.instance import Instance
 from ots_emulator.refusal import Refusal
 from ots_emulator.settings import Settings
@@ -18,6 +19,8 @@ class Call:
     now: float
     row_refusal: Refusal | None = None
     """Injected refusal of the first row of a batch."""
+    work: Work = field(default_factory=Work)
+    """What the regular expressions of the call may still do."""
 
     @property
     def settings(self) -> Settings:

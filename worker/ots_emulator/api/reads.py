@@ -36,7 +36,7 @@ _LOCATION: Final = "0" * 32
 
 def get_row(call: Call, request: pb.GetRowRequest) -> bytes:
     """Read one row; the answer for a missing row is empty."""
-    projection = projection_of(request)
+    projection = projection_of(request, call.work)
     key = read_primary_key(request.primary_key)
     table = call.row_table(request.table_name)
     scope = call.instance.transactions.scope(table, request.transaction_id, call.now)
@@ -66,7 +66,7 @@ def batch_get_row(call: Call, request: pb.BatchGetRowRequest) -> bytes:
             check_table_name(asked.table_name)
             response.tables.add(table_name=asked.table_name)
             continue
-        projection = projection_of(asked, missing="No version condition is specified while querying row.")
+        projection = projection_of(asked, call.work, missing="No version condition is specified while querying row.")
         keys = [read_primary_key(key) for key in asked.primary_key]
         if len({len(key) for key in keys}) > 1:
             raise request_invalid(f"PK column size not the same for all rows in table: {asked.table_name}.")
@@ -127,7 +127,7 @@ def _read(call: Call, scope: Scope, primary_key: PrimaryKey, projection: Project
 
 def get_range(call: Call, request: pb.GetRangeRequest) -> bytes:
     """Read one page of the rows between two keys, in either direction; the rows are a PlainBuffer or a row matrix."""
-    projection = projection_of(request)
+    projection = projection_of(request, call.work)
     if request.HasField("limit") and request.limit <= 0:
         raise request_invalid("The limit must be greater than 0.")
     as_matrix = request.data_block_type_hint == pb.DBT_SIMPLE_ROW_MATRIX
@@ -238,6 +238,12 @@ LEDGER: Final = (
         "GetRow, BatchGetRow, GetRange",
         "a filter's part that cannot be converted counts as missing",
         "no source says so",
+    ),
+    guessed(
+        "GetRow, BatchGetRow, GetRange, PutRow, UpdateRow, DeleteRow, BatchWriteRow",
+        "the regular expressions of a request have a bound of work, beyond which rows are OTSParameterInvalid; a range "
+        "has shorter pages",
+        "the service's limits are not known",
     ),
     documented(
         "GetRow, BatchGetRow, GetRange",

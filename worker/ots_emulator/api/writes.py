@@ -75,7 +75,7 @@ def _single(
     operation: str,
 ) -> bytes:
     check_table_name(request.table_name)
-    write = read_write(action, row, request)
+    write = read_write(action, row, request, call.work)
     check_size(operation, [write])
     table = call.row_table(request.table_name)
     keyed = with_key(write, table, call.now_us)

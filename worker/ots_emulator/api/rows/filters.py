@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 from google.protobuf.message import DecodeError, Message
 
 from ots_emulator.api.rows.change_check import VALUE_BYTES, check_name, value_too_long
-from ots_emulator.api.rows.patterns import Pattern, PatternError, pattern_of
+from ots_emulator.api.rows.patterns import Pattern, PatternError, Work, pattern_of
 from ots_emulator.refusal import request_invalid
 from ots_emulator.tables.cells import Cell
 from ots_emulator.tables.sent_keys import key_columns
@@ -72,11 +72,12 @@ class TransferRule:
 
     pattern: Pattern
     cast: Callable[[str], Value]
+    work: Work
 
     def apply(self, encoded: bytes) -> bytes | None:
         """Return the encoded part of an encoded value, None without a match."""
         value = decode_value(encoded)
-        part = self.pattern.find(value) if isinstance(value, str) else None
+        part = self.pattern.find(value, self.work) if isinstance(value, str) else None
         if part is None:
             return None
         try:
@@ -167,13 +168,13 @@ def key_values(key: bytes) -> dict[bytes, bytes]:
     return {name.encode(): encode_value(value) for name, value in key_columns(key)}
 
 
-def read_filter(encoded: bytes) -> Filter:
-    """Read a filter or column condition.
+def read_filter(encoded: bytes, work: Work) -> Filter:
+    """Read a filter or column condition; `work` is what the expressions of its request may still do.
 
     Raises:
         RequestRefusal: it is malformed or has too many parts, or one of them has a name or value that no column has.
     """
-    return _filter_of(_parsed(pb.Filter, encoded, "filter"), Counter(filters=1))
+    return _filter_of(_parsed(pb.Filter, encoded, "filter"), Counter(filters=1), work)
 
 
 def _parsed(kind: type[Parsed], encoded: bytes, name: str) -> Parsed:
@@ -190,9 +191,9 @@ def _parsed(kind: type[Parsed], encoded: bytes, name: str) -> Parsed:
     return message
 
 
-def _filter_of(message: pb.Filter, seen: Counter[str]) -> Filter:
+def _filter_of(message: pb.Filter, seen: Counter[str], work: Work) -> Filter:
     if message.type == pb.FT_SINGLE_COLUMN_VALUE:
-        return _column_test(_parsed(pb.SingleColumnValueFilter, message.filter, "relation filter"))
+        return _column_test(_parsed(pb.SingleColumnValueFilter, message.filter, "relation filter"), work)
     if message.type == pb.FT_COMPOSITE_COLUMN_VALUE:
         composite = _parsed(pb.CompositeColumnValueFilter, message.filter, "composite filter")
         count = len(composite.sub_filters)
@@ -204,7 +205,7 @@ def _filter_of(message: pb.Filter, seen: Counter[str]) -> Filter:
             raise request_invalid("Invalid NOT operator: the number of sub-filters must be 1.")
         if composite.combinator != pb.LO_NOT and count < 2:
             raise request_invalid("Invalid AND/OR operator: the number of sub-filters must be more than 1.")
-        return Composite(composite.combinator, tuple(_filter_of(part, seen) for part in composite.sub_filters))
+        return Composite(composite.combinator, tuple(_filter_of(part, seen, work) for part in composite.sub_filters))
     page = _parsed(pb.ColumnPaginationFilter, message.filter, "column pagination filter")
     if page.offset < 0:
         raise request_invalid("Offset in ColumnPaginationFilter must be greater than or equal to 0.")
@@ -213,7 +214,7 @@ def _filter_of(message: pb.Filter, seen: Counter[str]) -> Filter:
     return Pagination(page.offset, page.limit)
 
 
-def _column_test(single: pb.SingleColumnValueFilter) -> ColumnTest:
+def _column_test(single: pb.SingleColumnValueFilter, work: Work) -> ColumnTest:
     check_name(single.column_name.encode())
     wanted = None if single.comparator in _EXISTENCE else _wanted(single.column_value)
     if isinstance(wanted, (str, bytes)):
@@ -226,7 +227,7 @@ def _column_test(single: pb.SingleColumnValueFilter) -> ColumnTest:
         wanted,
         single.filter_if_missing,
         single.latest_version_only,
-        _transfer_rule(single.value_trans_rule) if single.HasField("value_trans_rule") else None,
+        _transfer_rule(single.value_trans_rule, work) if single.HasField("value_trans_rule") else None,
     )
 
 
@@ -237,7 +238,7 @@ def _wanted(encoded: bytes) -> Value | Marker:
         raise request_invalid("Deserialize relation filter failed.") from error
 
 
-def _transfer_rule(rule: pb.ValueTransferRule) -> TransferRule:
+def _transfer_rule(rule: pb.ValueTransferRule, work: Work) -> TransferRule:
     cast = _CASTS.get(rule.cast_type) if rule.HasField("cast_type") else str
     if cast is None:
         raise request_invalid(
@@ -245,7 +246,7 @@ def _transfer_rule(rule: pb.ValueTransferRule) -> TransferRule:
             f"found: {pb.VariantType.Name(rule.cast_type)}."
         )
     try:
-        return TransferRule(pattern_of(rule.regex), cast)
+        return TransferRule(pattern_of(rule.regex, work), cast, work)
     except PatternError as error:
         raise request_invalid(f"Invalid filter: regex of value_trans_rule: {error}.") from error
 

@@ -5,12 +5,13 @@ Source: docs/data-plane.md 2.6.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
 from ots_emulator.api.rows.change_check import check_name
 from ots_emulator.api.rows.filters import Filter, key_values, read_filter
+from ots_emulator.api.rows.patterns import Work
 from ots_emulator.refusal import check_table_name, request_invalid
 from ots_emulator.tables.cells import Cell, build_image, cells_of, key_image, scan_image
 from ots_tunnel.protocol import table_pb2 as pb
@@ -32,6 +33,8 @@ class Projection:
     start_column: bytes | None = None
     end_column: bytes | None = None
     filter: Filter | None = None
+    work: Work = field(default_factory=Work)
+    """What the filter's expressions may still do for this request."""
 
     def is_whole(self, stored_versions: int, single: bool) -> bool:
         """Whether a stored row can be returned unchanged."""
@@ -79,8 +82,12 @@ class Projection:
 ReadRequest = pb.GetRowRequest | pb.GetRangeRequest | pb.TableInBatchGetRowRequest
 
 
-def projection_of(request: ReadRequest, *, missing: str = "No version condition is specified.") -> Projection:
+def projection_of(
+    request: ReadRequest, work: Work, *, missing: str = "No version condition is specified."
+) -> Projection:
     """Check the table's name and read the selection of a request: columns, filter, versions, in this order.
+
+    `work` is what the expressions of the whole call may still do.
 
     Raises:
         RequestRefusal: no table has this name, a malformed filter, no version condition, or one that contradicts
@@ -95,7 +102,7 @@ def projection_of(request: ReadRequest, *, missing: str = "No version condition 
     names = [name.encode() for name in request.columns_to_get]
     for name in names:
         check_name(name)
-    condition = read_filter(request.filter) if request.filter else None
+    condition = read_filter(request.filter, work) if request.filter else None
     has_versions = request.HasField("max_versions")
     if has_versions and request.max_versions <= 0 and request.max_versions != ALL_VERSIONS:
         raise request_invalid(f"Invalid max versions: {request.max_versions}. Reason: Max versions must be positive.")
@@ -112,6 +119,7 @@ def projection_of(request: ReadRequest, *, missing: str = "No version condition 
         request.start_column.encode() if request.HasField("start_column") else None,
         request.end_column.encode() if request.HasField("end_column") else None,
         condition,
+        work,
     )
 
 

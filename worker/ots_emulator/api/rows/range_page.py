@@ -55,6 +55,8 @@ def read_page(
         row: bytes | None = image
         if not as_stored and not (single_as_stored and table.single_versions(key)):
             row = projection.apply(image, table.schema.names)
+            # A page ends early where its expressions have done much, so that the next one goes on from there.
+            most_rows = scanned if projection.work.is_low else most_rows
         if row is not None and (token or len(row) > most_bytes):
             row, behind = cut_row(row, most_bytes, token if key == span.start else b"")
             if behind is not None:

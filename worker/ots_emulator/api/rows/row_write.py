@@ -16,6 +16,7 @@ from ots_emulator.api.call import Call
 from ots_emulator.api.rows.auto_increment import fill_placeholder
 from ots_emulator.api.rows.change_check import read_change
 from ots_emulator.api.rows.filters import key_values, read_filter
+from ots_emulator.api.rows.patterns import Work
 from ots_emulator.refusal import Refusal, parameter_invalid, request_invalid
 from ots_emulator.tables.cells import cells_of, key_image, newest, row_without_key, scan_image
 from ots_emulator.tables.keys import Key
@@ -56,8 +57,8 @@ class KeyedWrite(NamedTuple):
     key: Key
 
 
-def read_write(action: Action, row: bytes, request: Any) -> RowWrite:
-    """Parse one row of a write.
+def read_write(action: Action, row: bytes, request: Any, work: Work) -> RowWrite:
+    """Parse one row of a write; `work` is what the expressions of conditions may still do.
 
     Raises:
         RequestRefusal: malformed, or wrong whatever the table looks like.
@@ -68,7 +69,7 @@ def read_write(action: Action, row: bytes, request: Any) -> RowWrite:
     column_condition = condition.column_condition
     if column_condition:
         # Read once more when the row is executed: conditions are rare.
-        read_filter(column_condition)
+        read_filter(column_condition, work)
     if request.HasField("return_content"):
         _check_return(request.return_content, span)
     conditioned = bool(column_condition) or condition.row_existence != pb.IGNORE
@@ -127,21 +128,21 @@ def execute(call: Call, scope: Scope, keyed: KeyedWrite) -> bytes | None:
     if action is Action.UPDATE and not table.options.allow_update:
         raise parameter_invalid("Update operation is not allowed in this table")
     if conditioned:
-        _check_condition(table, request.condition, span, key, now_us // 1000)
+        _check_condition(table, request.condition, span, key, call)
     scope.apply(action, key, row, span, now_us)
     if not request.HasField("return_content"):
         return None
     return _content(table, request.return_content, span, key, now_us // 1000)
 
 
-def _check_condition(table: Table, condition: pb.Condition, span: RowSpan, key: Key, now_ms: int) -> None:
+def _check_condition(table: Table, condition: pb.Condition, span: RowSpan, key: Key, call: Call) -> None:
     existence = condition.row_existence
-    image = table.get(key, now_ms)
+    image = table.get(key, call.now_ms)
     met = existence == pb.IGNORE or (image is not None) == (existence == pb.EXPECT_EXIST)
     if met and condition.column_condition:
         cells = [] if image is None else cells_of(scan_image(image))
         key_cells = {} if image is None else key_values(span.key)
-        met = read_filter(condition.column_condition).passes(cells, key_cells)
+        met = read_filter(condition.column_condition, call.work).passes(cells, key_cells)
     if not met:
         raise Refusal("OTSConditionCheckFail", "Condition check failed.")
 

@@ -9,7 +9,7 @@ import pytest
 from ots_tunnel.errors import ServiceError
 from ots_tunnel.model import Marker, Value
 from ots_tunnel.protocol import table_pb2 as pb
-from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row, encode_value
+from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, encode_primary_key, encode_row, encode_value
 from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.emulator.emulator_driver import Driver, put
 
@@ -273,3 +273,17 @@ async def test_a_part_of_a_text_is_compared(
 async def test_rules_that_cannot_be_applied_are_refused(driver: Driver, rule: dict[str, Any], message: str) -> None:
     with pytest.raises(ServiceError, match=message):
         await names(driver, filter=single("a", "EQUAL", 1, **rule))
+
+
+async def test_a_range_whose_expression_has_much_to_do_comes_in_more_pages(driver: Driver) -> None:
+    keys = list(range(20))
+    for key in keys:
+        await driver.put(key, put("a", "ab" * 8192))
+    heavy = single("a", "NOT_EQUAL", "x", strict=False, **part("(a|b)*?a(a|b){60}c"))
+
+    first, following = await driver.range(LOW, HIGH, filter=heavy)
+    second, end = await driver.range(decode_primary_key(following), HIGH, filter=heavy)
+
+    assert first + second == keys
+    assert len(first) < len(keys)
+    assert not end

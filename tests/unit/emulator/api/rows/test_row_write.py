@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ots_emulator.api.rows.patterns import Work
 from ots_emulator.api.rows.row_write import RowWrite, read_write, with_key
 from ots_emulator.refusal import Refusal, RequestRefusal
 from ots_emulator.tables.keys import KeySchema
@@ -25,7 +26,7 @@ def table_of(*columns: KeyColumn) -> Table:
 def put_of(*key: tuple[str, KeyValue], name: str = "v", existence: str = "IGNORE") -> RowWrite:
     row = encode_row(key, [Column(name, 1)])
     request = pb.PutRowRequest(table_name="t", row=row, condition=pb.Condition(row_existence=existence))
-    return read_write(Action.PUT, row, request)
+    return read_write(Action.PUT, row, request, Work())
 
 
 def test_a_row_gets_the_key_of_its_table() -> None:
