@@ -19,6 +19,7 @@ from ots_emulator.emulator import Emulator
 from ots_emulator.eventloop import new_event_loop
 from ots_emulator.refusal import Refusal
 from ots_emulator.server.descriptors import raise_limit, warning_of
+from ots_emulator.server.ports import AddressUnusable
 from ots_emulator.settings import Settings
 from ots_emulator.snippets import Connection, go_snippet, java_snippet, python_snippet
 
@@ -151,8 +152,8 @@ def serve(  # noqa: PLR0913 - one parameter per flag
     try:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(_serve(emulator, next(iter(pairs.items())), names[0] if names else "demo", output))
-    except OSError as error:
-        click.echo(f"cannot listen on {host}:{port} or admin port {admin_port}: {error.strerror or error}", err=True)
+    except AddressUnusable as error:
+        click.echo(f"--{error.argument.replace('_', '-')}: {error.strerror}", err=True)
         sys.exit(EXIT_USAGE)
     except Refusal:
         # The last changes, those of controls, are stored with the stop.

@@ -14,7 +14,7 @@ from ots_emulator.admin.application import admin_application
 from ots_emulator.admin.state import state_of
 from ots_emulator.clock import Clock, SystemClock
 from ots_emulator.server.descriptors import LastDescriptor
-from ots_emulator.server.ports import Listener, listen, serve_data
+from ots_emulator.server.ports import AddressUnusable, Listener, listen, serve_data
 from ots_emulator.service import Service
 from ots_emulator.settings import Settings
 from ots_emulator.thread import EmulatorThread
@@ -79,17 +79,19 @@ class Emulator:
         """Open both ports; without this, `handle` still answers in process.
 
         Raises:
-            OSError: an address cannot be used.
+            AddressUnusable: an address cannot be used.
         """
         descriptors = LastDescriptor()
         application = self.service.application
+        prefix, address = "", self._address
         try:
-            self._data = await serve_data(application, *self._address, descriptors)
-            admin = web.AppRunner(admin_application(self.service, descriptors, self._admin_address[0]))
-            self._admin = await listen(admin, *self._admin_address)
-        except OSError:
+            self._data = await serve_data(application, *address, descriptors)
+            prefix, address = "admin_", self._admin_address
+            admin = web.AppRunner(admin_application(self.service, descriptors, address[0]))
+            self._admin = await listen(admin, *address)
+        except OSError as error:
             await self.stop()
-            raise
+            raise AddressUnusable(prefix, *address, error) from error
 
     async def stop(self) -> None:
         """Finish calls under way, close both ports and the data directory; the state in memory stays."""

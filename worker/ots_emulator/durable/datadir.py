@@ -45,6 +45,8 @@ def lock_directory(directory: Path) -> IO[bytes]:
     try:
         make_folder(directory)
         lock = (directory / LOCK_NAME).open("ab")
+    except FileExistsError as error:
+        raise DataError(f"data directory {directory}: is a file, a directory is needed") from error
     except OSError as error:
         raise unusable(directory, error) from error
     try:

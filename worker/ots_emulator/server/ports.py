@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -28,6 +30,21 @@ KEEPALIVE: Final = 86_400.0
 #: Bytes of a refused body that are read and dropped. Some clients take an answer that comes before they have sent
 #: everything for a broken connection: the vendor's Java SDK does so now and then.
 _DROPPED_BYTES: Final = 64 << 20
+
+
+#: Errors of a port; others are those of the host.
+_OF_PORTS: Final = frozenset({errno.EADDRINUSE, errno.EACCES})
+
+
+class AddressUnusable(OSError):
+    """An address cannot be listened on; `argument` is that of `Emulator` which is the cause, a host or a port."""
+
+    def __init__(self, prefix: str, host: str, port: int, error: OSError) -> None:
+        # asyncio's text repeats the address; a name that is not found has a negative number.
+        number = error.errno or 0
+        reason = os.strerror(number) if number > 0 else error.strerror or str(error)
+        super().__init__(error.errno, f"cannot listen on {host}:{port}: {reason}")
+        self.argument = prefix + ("port" if number in _OF_PORTS else "host")
 
 
 @dataclass(slots=True)

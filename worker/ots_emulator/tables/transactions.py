@@ -213,7 +213,8 @@ class Transactions:
         self._expire(now)
         transaction = self._transaction(transaction_id)
         del self._open[transaction_id]
-        # Time and options of the table may have changed since they were tried, so they are tried once more.
+        # Cells may have expired, or versions been dropped, since they were tried: an increment may meet a value that is
+        # no integer. Versions that were sent and `allow_update` were judged then, and are not judged again.
         for table in (transaction.table.fork(transaction.partition_key), transaction.table):
             with table.as_one_commit(wanted=one_time):
                 for change in transaction.changes:

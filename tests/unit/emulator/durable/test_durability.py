@@ -623,7 +623,7 @@ async def test_a_directory_in_use_or_none_at_all(driver: Driver, tmp_path: Path)
     assert driver.data is not None
     assert "is in use by another process" in refused(driver.data)
     (tmp_path / "file").write_text("")
-    assert "File exists" in refused(tmp_path / "file")
+    assert "is a file, a directory is needed" in refused(tmp_path / "file")
     assert "Not a directory" in refused(tmp_path / "file" / "below")
 
 
