@@ -24,7 +24,7 @@ import click
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "operator" / "ots_tunnel_operator"
 #: Modules of the operator that the plugin uses, beside folders: its own, and what it shares with the operator.
-MODULES = ("__init__.py", "memory_limit.py", "names.py", "reasons.py", "times.py")
+MODULES = ("__init__.py", "memory_limit.py", "names.py", "reasons.py", "sink_refusals.py", "times.py")
 FOLDERS = ("plugin", "reset")
 #: The earliest time that a zip file can hold, for every entry.
 TIME = (1980, 1, 1, 0, 0, 0)

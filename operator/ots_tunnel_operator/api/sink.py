@@ -49,9 +49,6 @@ class StdoutSink(ApiModel):
 
 #: Members of `Sink`, in the order in which messages name them.
 SINKS: Final = ("tablestore", "files", "kafka", "http", "python", "stdout")
-#: Sinks that can refuse one record and take the next, as `ots_tunnel.config.sinks` has them; a test compares both.
-#: So can `files` where it has columns.
-REFUSING_SINKS: Final = ("tablestore", "kafka", "http")
 
 
 def listed(names: tuple[str, ...]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from ots_tunnel_operator.api.schema import rule
-from ots_tunnel_operator.api.sink import REFUSING_SINKS, listed, sink_kind
+from ots_tunnel_operator.api.sink import listed, sink_kind
+from ots_tunnel_operator.sink_refusals import REFUSING_SINKS
 
 SIDES_RULES: Final = (
     rule(

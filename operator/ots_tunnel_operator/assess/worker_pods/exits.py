@@ -28,9 +28,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ots_tunnel.errors import AuthFailed, LeaseTableNotFound, TunnelExpired
+from ots_tunnel_operator.api.spec import TunnelSpec
 from ots_tunnel_operator.assess.worker_pods.sink_codes import refuses_records
 from ots_tunnel_operator.diagnosis import shortened
 from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.sink_refusals import Subject, may_leave_out, subject_of
 from ots_tunnel_operator.world.pod import ContainerEnd, Pod
 from ots_tunnel_operator.world.resource import Resource
 
@@ -62,6 +64,8 @@ class Meaning:
 RESTART = "RESTART"
 #: Stands for the commands that start an object over.
 START_OVER = "STARTOVER"
+#: Stands for the policy that leaves records out, where the object may have one.
+_LEAVE_OUT = "LEAVEOUT"
 _AGAIN = "Kubernetes starts it again after a pause"
 _MISCONFIGURED = Meaning(
     Reason.WORKER_MISCONFIGURED,
@@ -73,14 +77,24 @@ _SINK_DENIED = Meaning(
     f"correct the credentials or the rights of spec.sink, or create the place that it names; {_AGAIN}",
     ("SinkReady",),
 )
-_SINK_REJECTED = Meaning(
-    Reason.SINK_REJECTED,
-    "no restart can help, so the workers are stopped: correct the destination, or the field of spec.sink or "
-    "spec.delivery that it names, or set spec.delivery.onPermanentError to DeadLetter or Skip; a change of the spec "
-    f"starts them again, and so does {RESTART}",
-    ("SinkReady",),
-    is_final=True,
-)
+
+
+def _rejected(remedy: str) -> Meaning:
+    text = f"no restart can help, so the workers are stopped: {remedy}"
+    return Meaning(Reason.SINK_REJECTED, text, ("SinkReady",), is_final=True)
+
+
+_SINK_REJECTED: Mapping[Subject, Meaning] = {
+    Subject.SETTING: _rejected("correct the field of spec.delivery that it names, which starts them again"),
+    Subject.FILE: _rejected(
+        f"restore the file or the folder that it names, then {RESTART}; where that is lost, {START_OVER}"
+    ),
+    Subject.TABLE: _rejected(f"correct the destination as it says, then {RESTART}"),
+    Subject.RECORD: _rejected(
+        f"correct the destination, or the field of spec.sink that it names{_LEAVE_OUT}; a change of the spec starts "
+        f"them again, and so does {RESTART}"
+    ),
+}
 _NOT_FOUND = Meaning(Reason.WORKERS_FAILING, f"the operator looks for it, too; {_AGAIN}")
 _NO_STREAM = Meaning(
     Reason.WORKERS_FAILING,
@@ -137,7 +151,7 @@ def meaning(end: ContainerEnd) -> Meaning | None:
     """What an end means; None where the next start may help."""
     match end.code:
         case 4:
-            return _SINK_REJECTED if refuses_records(end.message) else _SINK_DENIED
+            return _SINK_REJECTED[subject_of(end.message)] if refuses_records(end.message) else _SINK_DENIED
         case 11 if end.message.startswith(LeaseTableNotFound.__name__):
             return _LEASE_TABLE_GONE
         case 12:
@@ -152,7 +166,7 @@ def meaning(end: ContainerEnd) -> Meaning | None:
 def end_problem(pod: Pod, end: ContainerEnd, found: Meaning, of: Resource) -> Problem:
     """The problem of a worker that has ended; `of` is its object."""
     remedy = found.remedy.replace(RESTART, f"kubectl ott restart {of.name} -n {of.namespace}")
-    remedy = remedy.replace(START_OVER, of.start_over())
+    remedy = remedy.replace(START_OVER, of.start_over()).replace(_LEAVE_OUT, _way_without(of.spec))
     words = shortened(end.message) or "no termination message"
     return Problem(
         found.reason,
@@ -160,6 +174,13 @@ def end_problem(pod: Pod, end: ContainerEnd, found: Meaning, of: Resource) -> Pr
         found.conditions,
         stops=found.is_final,
     )
+
+
+def _way_without(spec: TunnelSpec) -> str:
+    """The policy that goes on without refused records; empty where the object cannot have it, or has it already."""
+    if not may_leave_out(spec.model_dump(mode="json", by_alias=True, exclude_none=True)):
+        return ""
+    return ", or set spec.delivery.onPermanentError to DeadLetter, or to Skip, which leaves such records out"
 
 
 def is_overcome(pod: Pod, now: float, seconds: float = SETTLED_SECONDS) -> bool:

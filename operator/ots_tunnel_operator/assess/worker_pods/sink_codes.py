@@ -7,9 +7,8 @@ comes back with every restart.
 
 from __future__ import annotations
 
-import re
-
 from ots_tunnel.errors import SinkRejected, WrongDestination
+from ots_tunnel_operator.sink_refusals import code_of
 
 #: Codes of Tablestore, of buckets and files, and of Kafka brokers, as the sinks have them.
 _OF_PLACES = frozenset(
@@ -48,13 +47,15 @@ _OF_PLACES = frozenset(
 )
 #: Statuses of a web service that a single event can cause; every other one is about the service.
 _OF_EVENTS = frozenset({"HTTP 400", "HTTP 413", "HTTP 422"})
-_MESSAGE = re.compile(rf"(?:{SinkRejected.__name__}|{WrongDestination.__name__}): (HTTP \d+|[^:]+): ")
+#: Begin of the message of a refusal.
+_ERRORS = (SinkRejected.__name__, WrongDestination.__name__)
 
 
 def refuses_records(message: str) -> bool:
     """Whether a termination message tells that a sink refused records; one that cannot be read does not."""
-    found = _MESSAGE.match(message)
-    if found is None:
+    code = code_of(message)
+    if code is None or not message.startswith(_ERRORS):
         return False
-    code = found[1]
-    return code in _OF_EVENTS if code.startswith("HTTP ") else code not in _OF_PLACES
+    if code.startswith("HTTP "):
+        return code in _OF_EVENTS
+    return code not in _OF_PLACES

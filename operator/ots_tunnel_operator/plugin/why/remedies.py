@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from ots_tunnel_operator.memory_limit import sets_memory_limit
 from ots_tunnel_operator.plugin.ott import Ott
 from ots_tunnel_operator.plugin.text.spans import of
 from ots_tunnel_operator.plugin.why import commands
 from ots_tunnel_operator.plugin.why.capacity import capacity
+from ots_tunnel_operator.plugin.why.rejections import sink_rejected
 from ots_tunnel_operator.plugin.why.secrets import WriteSecrets
+from ots_tunnel_operator.plugin.why.starting_over import start_over
 from ots_tunnel_operator.plugin.why.step import Step
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.reset.facts import Found
-from ots_tunnel_operator.reset.way_out import Way
 
 Remedy = Callable[[Ott], list[Step]]
 
-_START_OVER = "tart over; the reset first says what it writes and loses, and asks:"
-_AFRESH = (
-    "tart over: empty the destination, and, if nothing else uses the tunnel, delete it; the operator creates another:"
-)
 #: Default of workers.memoryBudgetBytes, which the API server fills in only where the object has the section.
 _BUDGET_BYTES = 268_435_456
 #: The least one that the API server accepts.
@@ -34,37 +30,8 @@ _WRITE_KEYS = (
 _OPERATOR = f"-l {commands.OPERATOR_LABEL}"
 
 
-def _start_over(ott: Ott, first: str = "S", found: Found = Found.RECORDED) -> Step:
-    if ott.leases:
-        text = f"tart over: delete the object, and apply it again with another table of leases{_start(ott)}:"
-        return Step(first + text, (commands.delete(ott),))
-    if ott.by_query:
-        text = "tart over: delete the object, and apply it again with another tunnel name and another place of files:"
-        return Step(first + text, (commands.delete(ott),))
-    source: Mapping[str, Any] = ott.spec.get("source") or {}
-    tunnel: Mapping[str, Any] = source.get("tunnel") or {}
-    way = Way(
-        namespace=ott.namespace,
-        name=ott.name,
-        kind=str(tunnel.get("type")),
-        table=str(source.get("table")),
-        tunnel=str(tunnel.get("name")),
-        is_used=bool(ott.text("tunnel", "id") or ott.status.get("snapshot")),
-        is_ours=ott.flag("tunnel", "createdByOperator") is True,
-    )
-    return Step(first + (_START_OVER if way.is_used else _AFRESH), way.steps(found))
-
-
-def _start(ott: Ott) -> str:
-    """Where the workers of another table of leases begin."""
-    stream = (ott.spec.get("source") or {}).get("stream") or {}
-    if stream.get("startFrom") != "Latest":
-        return ", whose workers begin at startFrom"
-    return " and with startFrom Earliest: with Latest what was not delivered by then would be left out"
-
-
 def _only_start_over(ott: Ott) -> list[Step]:
-    return [_start_over(ott)]
+    return [start_over(ott)]
 
 
 def _not_found(ott: Ott) -> list[Step]:
@@ -72,7 +39,7 @@ def _not_found(ott: Ott) -> list[Step]:
     policy = ((ott.spec.get("source") or {}).get("tunnel") or {}).get("managementPolicy")
     if policy == "UseExisting" and not ott.text("tunnel", "id"):
         return [Step("Create the tunnel, or set managementPolicy to CreateIfMissing:", (commands.create_tunnel(ott),))]
-    return [_start_over(ott, found=Found.GONE)]
+    return [start_over(ott, found=Found.GONE)]
 
 
 def _replaced(ott: Ott) -> list[Step]:
@@ -82,7 +49,7 @@ def _replaced(ott: Ott) -> list[Step]:
             "See whose the tunnel is that has the name now; if it is used, apply your object with another name:",
             (look,),
         ),
-        _start_over(ott, "If it is not, s", Found.ANOTHER),
+        start_over(ott, "If it is not, s", Found.ANOTHER),
     ]
 
 
@@ -91,7 +58,7 @@ def _correct(text: str) -> Remedy:
 
 
 def _or_start_over(text: str) -> Remedy:
-    return lambda ott: [Step(text, (commands.edit(ott),)), _start_over(ott, "Or s")]
+    return lambda ott: [Step(text, (commands.edit(ott),)), start_over(ott, "Or s")]
 
 
 def _logs(text: str) -> Remedy:
@@ -139,7 +106,7 @@ def _possible_gap(ott: Ott) -> list[Step]:
     text = f"Go on without the changes that status.possibleGaps lists, and set it back to Stop once {reader}:"
     member = "stream" if ott.leases else "tunnel"
     patch = f'{{"spec":{{"source":{{"{member}":{{"onPossibleGap":"Continue"}}}}}}}}'
-    return [Step(text, (commands.merge(ott, patch),)), _start_over(ott, "Or s")]
+    return [Step(text, (commands.merge(ott, patch),)), start_over(ott, "Or s")]
 
 
 def _no_stream(ott: Ott) -> list[Step]:
@@ -167,7 +134,7 @@ def _lease_table(ott: Ott) -> list[Step]:
         "See what is wrong. Correct a setting of the table in the service's console or by its SDK. Of rows that are no "
         "leases find out which program writes them, let it use another table, and remove them once nothing needs them:"
     )
-    over = _start_over(ott, "Where the table belongs to something else, leave it alone and s")
+    over = start_over(ott, "Where the table belongs to something else, leave it alone and s")
     return [Step(text, (commands.leases(ott),)), over]
 
 
@@ -177,22 +144,6 @@ def _not_empty(ott: Ott) -> list[Step]:
     return [
         Step(look, (commands.edit(ott),)),
         Step(over, (commands.merge(ott, '{"spec":{"sink":{"tablestore":{"onExisting":"Merge"}}}}'),)),
-    ]
-
-
-def _sink_rejected(ott: Ott) -> list[Step]:
-    again = Step("After a correction outside of the object, start its workers again:", (commands.own(ott, "restart"),))
-    if ott.uses_spark:
-        # the API server refuses onPermanentError beside Spark, which copies whole rows
-        return [Step("Correct what the sink names:", (commands.edit(ott),)), again]
-    text = "Correct what the sink names, or keep such records with onPermanentError DeadLetter in delivery.deadLetter:"
-    patch = '{"spec":{"delivery":{"onPermanentError":"Skip"}}}'
-    return [
-        Step(text, (commands.edit(ott),)),
-        again,
-        Step(
-            "Or leave out every record that the sink refuses; to the sink they are lost:", (commands.merge(ott, patch),)
-        ),
     ]
 
 
@@ -218,7 +169,7 @@ def _incompatible(ott: Ott) -> list[Step]:
         who = "it is created anew" if sink.get("createTable", "IfMissing") == "IfMissing" else "create it anew"
         return [Step(f"{text}, or drop that table: {who}.")]
     kept = "Do not drop the table alone: a new one would lack what was consumed before (DestinationBehindTunnel)."
-    return [Step(f"{text}. {kept}"), _start_over(ott, "Where they cannot be changed, drop the table and s")]
+    return [Step(f"{text}. {kept}"), start_over(ott, "Where they cannot be changed, drop the table and s")]
 
 
 def _refused(ott: Ott) -> list[Step]:
@@ -277,7 +228,7 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
     ),
     Reason.LEASE_TABLE_UNUSABLE: _lease_table,
     Reason.POSSIBLE_GAP: _possible_gap,
-    Reason.SINK_REJECTED: _sink_rejected,
+    Reason.SINK_REJECTED: sink_rejected,
     Reason.POD_TEMPLATE_REFUSED: _correct("Correct what the API server names in spec.workers, or its policy:"),
     Reason.SPEC_MISMATCH: _see_tunnel(
         "Apply your object with another tunnel name, or, to continue this tunnel, with its type and start; delete it "

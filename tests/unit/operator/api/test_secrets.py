@@ -11,11 +11,12 @@ from ots_tunnel.config.sinks import REFUSING_SINKS as WORKERS_REFUSING_SINKS
 from ots_tunnel.config.sinks import SinkConfig
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.secrets import SecretUse, secret_uses
-from ots_tunnel_operator.api.sink import REFUSING_SINKS, Sink
 from ots_tunnel_operator.api.sink import SINKS as SINKS_OF_THE_OBJECT
+from ots_tunnel_operator.api.sink import Sink
 from ots_tunnel_operator.concerns import Concerns
 from ots_tunnel_operator.manifests.worker_document import worker_config
 from ots_tunnel_operator.manifests.worker_volumes import volumes_and_mounts
+from ots_tunnel_operator.sink_refusals import REFUSING_SINKS
 from tests.support.operator.objects import tunnel_object
 from tests.support.operator.worlds import UID, resource
 

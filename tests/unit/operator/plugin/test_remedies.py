@@ -375,6 +375,48 @@ def test_beside_spark_no_record_can_be_left_out() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sink": {"files": {"url": "file:///data"}}},
+        {"sink": {"python": {"factory": "shop:Sink"}}},
+        {"sink": {"stdout": {}}},
+        {"delivery__onPermanentError": "Skip"},
+        {"delivery__onPermanentError": "DeadLetter"},
+    ],
+)
+def test_a_policy_that_the_object_cannot_have_or_has_already_is_not_offered(changes: dict[str, Any]) -> None:
+    steps = steps_for(Ott(body(**changes)), Reason.SINK_REJECTED)
+
+    assert "onPermanentError" not in str(steps)
+
+
+def test_typed_files_can_leave_records_out() -> None:
+    files = {"url": "file:///data", "columns": [{"name": "a", "type": "String"}]}
+
+    assert '"onPermanentError":"Skip"' in str(steps_for(Ott(body(sink={"files": files})), Reason.SINK_REJECTED))
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        ("SinkRejected: KeyPrefix: delivery.filter.keyPrefix: found 'nokey'", "kubectl -n shop edit ott orders-copy"),
+        ("SinkRejected: UnreadableFile: FolderStore(/data) c/0: no rows", "kubectl ott restart orders-copy -n shop"),
+        ("WrongDestination: OTSInvalidPK: primary key: found a", "kubectl ott restart orders-copy -n shop"),
+    ],
+)
+def test_what_no_policy_is_asked_about_is_corrected(words: str, command: str) -> None:
+    message = f"pod a: its worker ended with exit code 4 ({words}): no restart can help"
+    found = body()
+    found["status"] = status(conditions=conditions(Stalled=("True", "SinkRejected", message)))
+
+    steps = steps_for(Ott(found), Reason.SINK_REJECTED)
+
+    assert steps[0].commands == (command,)
+    assert "DeadLetter" not in str(steps)
+    assert '"Skip"' not in str(steps)
+
+
 def test_the_rows_of_a_destination_are_looked_at_before_they_are_written_over() -> None:
     look, over = steps_for(healthy(), Reason.DESTINATION_NOT_EMPTY)
 

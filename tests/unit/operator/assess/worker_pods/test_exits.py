@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ots_tunnel.console.exit_codes import EXIT_CODES, exit_code
@@ -19,6 +21,7 @@ from ots_tunnel.errors import (
     TableNotFound,
     TunnelExpired,
     TunnelNotFound,
+    WrongDestination,
     WrongLeaseTable,
     WrongTunnel,
 )
@@ -121,6 +124,39 @@ def test_every_status_that_one_event_can_cause_is_about_records() -> None:
     refused = {status for status in range(300, 500) if refuses_records(f"SinkRejected: HTTP {status}: url refuses")}
 
     assert refused == ABOUT_ONE_EVENT
+
+
+@pytest.mark.parametrize(
+    ("error", "of", "words"),
+    [
+        (SinkRejected("KeyRange", "delivery.filter.keyRange.begin: found"), {}, "the field of spec.delivery"),
+        (SinkRejected("ColumnName", "delivery.columns.rename: a record has 'b'"), {}, "the field of spec.delivery"),
+        (SinkRejected("UnreadableFile", "FolderStore(/data) c/0: no rows"), {}, "restore the file"),
+        (SinkRejected("UnknownPosition", "FolderStore(/data) c: holds files"), {}, "restore the file or the folder"),
+        (WrongDestination("OTSInvalidPK", "primary key: found a"), {}, "correct the destination as it says"),
+        (SinkRejected("mine", "what my code refuses"), {"sink": {"stdout": {}}}, "the field of spec.sink"),
+        (SinkRejected("OTSInvalidPK", "a"), {"delivery__onPermanentError": "Skip"}, "the field of spec.sink"),
+    ],
+)
+def test_a_policy_is_offered_only_where_it_counts(error: SinkRejected, of: dict[str, Any], words: str) -> None:
+    end = end_of(error)
+    found = meaning(end)
+    assert found is not None
+
+    message = end_problem(pod("pod-1"), end, found, resource(**of)).message
+
+    assert words in message
+    assert "onPermanentError" not in message
+
+
+def test_the_policy_that_leaves_records_out_says_so() -> None:
+    end = end_of(SinkRejected("OTSOutOfRowSizeLimit", "too large"))
+    found = meaning(end)
+    assert found is not None
+
+    message = end_problem(pod("pod-1"), end, found, resource()).message
+
+    assert "or set spec.delivery.onPermanentError to DeadLetter, or to Skip, which leaves such records out" in message
 
 
 def test_the_message_names_pod_code_words_and_what_to_type() -> None:
