@@ -74,7 +74,7 @@ _MISCONFIGURED = Meaning(
 _SERVICE_REFUSED = Meaning(Reason.SERVICE_REFUSED, f"correct what the service names; {_AGAIN}")
 _SINK_DENIED = Meaning(
     Reason.SINK_DENIED,
-    f"correct the credentials or the rights of spec.sink, or create the place that it names; {_AGAIN}",
+    f"correct the credentials, the rights or the quota of spec.sink, or create the place that it names; {_AGAIN}",
     ("SinkReady",),
 )
 

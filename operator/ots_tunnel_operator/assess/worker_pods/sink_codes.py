@@ -1,4 +1,4 @@
-"""Refusals of a sink that its owner can end without a change of the object: keys, rights, places. Pure.
+"""Refusals of a sink that its owner can end without a change of the object: keys, rights, places, quotas. Pure.
 
 A worker ends with the same exit code for all refusals (docs/operations.md, exit codes); the code of the sink, which its
 termination message begins with, tells them apart. Any other refusal is one of records, or of settings of the object: it
@@ -7,16 +7,13 @@ comes back with every restart.
 
 from __future__ import annotations
 
-from ots_tunnel.errors import SinkRejected, WrongDestination
+from ots_tunnel.errors import ParameterInvalid, RowRejected, ServiceError, SinkRejected, WrongDestination
+from ots_tunnel.protocol.service_codes import ERROR_CLASSES
 from ots_tunnel_operator.sink_refusals import code_of
 
-#: Codes of Tablestore, of buckets and files, and of Kafka brokers, as the sinks have them.
+#: Codes of buckets and files, and of Kafka brokers, as the sinks have them.
 _OF_PLACES = frozenset(
     {
-        "OTSAuthFailed",
-        "OTSNoPermissionAccess",
-        "OTSPermissionDenied",
-        "OTSObjectNotExist",
         "DestinationIncompatible",
         "Denied",
         "NoSuchBucket",
@@ -58,4 +55,7 @@ def refuses_records(message: str) -> bool:
         return False
     if code.startswith("HTTP "):
         return code in _OF_EVENTS
+    # as the worker itself tells what is about one row: rights, a missing table and a quota concern all of them
+    if code.startswith("OTS"):
+        return issubclass(ERROR_CLASSES.get(code, ServiceError), (ParameterInvalid, RowRejected))
     return code not in _OF_PLACES

@@ -13,8 +13,10 @@ from ots_tunnel.errors import (
     LeaseTableNotFound,
     NoStream,
     ObjectNotExist,
+    ParameterInvalid,
     PermissionDenied,
     PossibleGap,
+    RowRejected,
     ServiceError,
     SinkRejected,
     StreamReplaced,
@@ -25,6 +27,7 @@ from ots_tunnel.errors import (
     WrongLeaseTable,
     WrongTunnel,
 )
+from ots_tunnel.protocol.service_codes import ERROR_CLASSES
 from ots_tunnel.sinks.http_sink import ABOUT_ONE_EVENT
 from ots_tunnel.sinks.kafka.failures import VERDICTS, Verdict
 from ots_tunnel_operator.assess.worker_pods.exits import end_problem, is_overcome, meaning
@@ -111,6 +114,17 @@ def test_a_code_without_the_words_of_the_worker_stops_nothing(message: str) -> N
 )
 def test_a_refusal_of_records_is_told_from_one_of_keys_rights_and_places(message: str, records: bool) -> None:
     assert refuses_records(message) is records
+
+
+def test_what_concerns_every_row_of_a_table_is_no_refusal_of_records() -> None:
+    """As the worker tells it, which leaves no such record out (`Refusal.is_about_the_row`)."""
+    codes = {*ERROR_CLASSES, "OTSQuotaExhausted", "OTSUnheardOf"}
+    about_records = {code for code in codes if refuses_records(f"SinkRejected: {code}: text")}
+
+    assert about_records == {
+        code for code in codes if issubclass(ERROR_CLASSES.get(code, ServiceError), (ParameterInvalid, RowRejected))
+    }
+    assert "OTSQuotaExhausted" not in about_records
 
 
 def test_every_final_failure_of_a_broker_is_about_records_or_about_the_place() -> None:
