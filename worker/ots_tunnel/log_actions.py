@@ -177,7 +177,8 @@ class LogAction(enum.StrEnum):
     )
     CALL_REPEATED = (
         "call_repeated",
-        "A call failed and is sent again; duration is the pause in seconds.",
+        "A call failed and is sent again; a warning while a worker starts, which may wait for minutes. duration is "
+        "the pause in seconds, of lines for debugging.",
         "operation",
         "error",
         "duration",

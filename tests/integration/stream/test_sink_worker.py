@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import (
     InvalidTransition,
     NoStream,
@@ -17,6 +18,7 @@ from ots_tunnel.errors import (
     StreamReplaced,
     WrongLeaseTable,
 )
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import ChannelStatus
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
@@ -90,6 +92,24 @@ async def _owned_by(scene: FollowScene, owner: str) -> bool:
 async def _finished(scene: FollowScene, shards: set[ShardId]) -> bool:
     leases = await scene.leases()
     return all(leases[shard].checkpoint == SHARD_END for shard in shards)
+
+
+async def test_what_its_beginning_waits_for_is_logged_and_shown_meanwhile(
+    scene: FollowScene, caplog: pytest.LogCaptureFixture
+) -> None:
+    await scene.begin()
+    scene.emulator.faults.add(FaultRule("ListStream", code="OTSServerBusy", message="too busy"))
+    worker = scene.worker("w", RecordingSink())
+
+    await until(lambda: worker.status.document()["error"] is not None, what="the error")
+    assert asyncio.get_running_loop().time() < 2
+    scene.emulator.faults.clear()
+    await until(lambda: worker.status.is_ready, what="the stream is found")
+
+    assert worker.status.error is None
+    assert ("WARNING", LogAction.CALL_REPEATED) in {
+        (line.levelname, getattr(line, "action", "")) for line in caplog.records
+    }
 
 
 async def test_children_of_a_shard_that_ends_start_at_once(scene: FollowScene) -> None:

@@ -6,9 +6,13 @@ import pytest
 
 from ots_emulator import Emulator, Settings
 from ots_emulator.server.faults import FaultRule
+from ots_tunnel.config import DeliveryConfig
 from ots_tunnel.errors import InvalidTransition, TunnelNotFound
+from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol.lifecycle import ClientEvent, ClientState
 from ots_tunnel.sinks.count import CountSink
+from ots_tunnel.sinks.table.sink import TablestoreSink
+from ots_tunnel.worker.worker import TunnelWorker
 from tests.support.emulator.emulator_scene import TABLE, EmulatorScene
 from tests.support.waiting import until
 
@@ -53,6 +57,30 @@ async def test_the_error_of_unanswered_heartbeats_is_shown_meanwhile(scene: Emul
         assert worker.status.document()["error"].startswith("AuthFailed: OTSAuthFailed: Signature mismatch.")
         scene.emulator.faults.clear()
         await until(lambda: worker.status.document()["error"] is None, what="the answer")
+
+
+@pytest.mark.parametrize("operation", ["DescribeTunnel", "DescribeTable", "Connect"])
+async def test_what_its_start_waits_for_is_logged_and_shown_meanwhile(
+    scene: EmulatorScene, caplog: pytest.LogCaptureFixture, operation: str
+) -> None:
+    async def describe() -> None:
+        await scene.describe()
+
+    sink = TablestoreSink(scene.table, TABLE, delivery=DeliveryConfig(), lanes=1, deadline=PATIENT)
+    settings = scene.settings(timeout=PATIENT)
+    worker = TunnelWorker(scene.client, sink, settings, preflight=describe)
+    scene.emulator.faults.add(FaultRule(operation, code="OTSServerBusy", message="too busy"))
+
+    async with scene.running(worker):
+        await until(lambda: worker.status.document()["error"] is not None, what="the error")
+        assert "OTSServerBusy: too busy" in worker.status.document()["error"]
+        scene.emulator.faults.clear()
+        await until(lambda: worker.status.is_ready, what="the first heartbeat")
+        assert worker.status.document()["error"] is None
+
+    repeated = [record for record in caplog.records if getattr(record, "action", "") == LogAction.CALL_REPEATED]
+    assert {record.operation for record in repeated} == {operation}
+    assert {record.levelname for record in repeated} == {"WARNING"}
 
 
 async def test_without_its_client_it_does_not_vouch_for_the_channels_of_others(scene: EmulatorScene) -> None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from ots_tunnel.client.repeats import tell_repeat
 from ots_tunnel.client.retry import retry_delay
 from ots_tunnel.credentials import CredentialsProvider
 from ots_tunnel.errors import TunnelError
@@ -193,9 +194,11 @@ def _delay(
 
 
 def _report(operation: Operation, error: TunnelError, delay: float, listener: RetryListener | None) -> None:
-    logger.debug(
-        "call failed and is repeated",
-        extra={"action": LogAction.CALL_REPEATED, "operation": operation.name, "error": str(error), "duration": delay},
-    )
+    fields = {"action": LogAction.CALL_REPEATED, "operation": operation.name, "error": str(error)}
+    if tell_repeat(error):
+        # without the pause, so that equal warnings are written once a minute
+        logger.warning("call failed and is repeated", extra=fields)
+    else:
+        logger.debug("call failed and is repeated", extra={**fields, "duration": delay})
     if listener is not None:
         listener(operation.name, error)

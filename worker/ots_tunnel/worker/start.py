@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
+from ots_tunnel.client.repeats import telling_repeats
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import AuthFailed, SourceUnanswered, TunnelError
 from ots_tunnel.log_actions import LogAction
@@ -59,7 +61,8 @@ class Start:
         try:
             async with asyncio.timeout(None) as limit:
                 self._opening = limit
-                await preflight()
+                with self.showing_repeats():
+                    await preflight()
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -77,7 +80,8 @@ class Start:
             try:
                 async with asyncio.timeout(None) as limit:
                     self._opening = limit
-                    await sink.open()
+                    with self.showing_repeats():
+                        await sink.open()
                     return self._status.sink_opened()
             except (TunnelError, TimeoutError) as error:
                 if isinstance(error, TimeoutError) and limit.expired():
@@ -104,9 +108,10 @@ class Start:
                 async with asyncio.timeout(None) as limit:
                     self._connecting = limit
                     try:
-                        client_id = await client.connect(
-                            settings.tunnel_id, max(1, math.ceil(settings.timeout)), settings.client_tag
-                        )
+                        with self.showing_repeats():
+                            client_id = await client.connect(
+                                settings.tunnel_id, max(1, math.ceil(settings.timeout)), settings.client_tag
+                            )
                     finally:
                         # before the pause after an error: a limit that has ended cannot be changed
                         self._connecting = None
@@ -128,6 +133,22 @@ class Start:
                 )
                 return client_id
         return None
+
+    @contextmanager
+    def showing_repeats(self) -> Iterator[None]:
+        """Show why calls inside the block are repeated; they are logged as warnings, and not only for debugging."""
+        shown: list[str] = []
+
+        def show(error: TunnelError) -> None:
+            shown[:] = [f"{type(error).__name__}: {error}"]
+            self._status.error = shown[0]
+
+        try:
+            with telling_repeats(show):
+                yield
+        finally:
+            if self._status.error in shown:
+                self._status.error = None
 
     def _extra(self, action: LogAction) -> dict[str, object]:
         return {"action": action, "tunnel_id": self._settings.tunnel_id}

@@ -13,6 +13,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
+from contextlib import ExitStack
 
 from ots_tunnel.errors import CodecError, TunnelError
 from ots_tunnel.fence import ChannelFence, boottime
@@ -83,6 +84,8 @@ class StreamSinkWorker:
         self.overdue = False
         self._follower = StreamFollower(client, table, settings.table, self._me, self, follow, clock=clock)
         self._context: WorkerContext | None = None
+        #: Open until the stream is found; meanwhile the status shows why calls are repeated.
+        self._beginning = ExitStack()
         #: When calls were answered before the rounds began, and when one failed last, by `clock`.
         self._begun_at = self._failed_at = float("-inf")
 
@@ -128,6 +131,7 @@ class StreamSinkWorker:
     def started(self, stream: StreamInfo) -> None:
         """See `following.owner.Owner`."""
         status = self.status
+        self._beginning.close()
         self._begun_at = self._clock()
         status.error = None
         status.client_id = self._me
@@ -183,7 +187,9 @@ class StreamSinkWorker:
         self._context = context
         sampling = asyncio.create_task(self._sample(), name="samples")
         try:
-            await self._run.unless_closed(self._follower.run(), "stream follower")
+            with self._beginning as beginning:
+                beginning.enter_context(self._run.start.showing_repeats())
+                await self._run.unless_closed(self._follower.run(), "stream follower")
         finally:
             sampling.cancel()
 
