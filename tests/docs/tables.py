@@ -171,8 +171,16 @@ def java_edges() -> str:
 
 def _actions(actions: Iterable[LogAction | OperatorAction]) -> str:
     return table(
-        ("action", "meaning", "further keys"),
-        ((f"`{action}`", action.description, ", ".join(f"`{key}`" for key in action.keys)) for action in actions),
+        ("action", "level", "meaning", "further keys"),
+        (
+            (
+                f"`{action}`",
+                ", ".join(action.levels),
+                action.description,
+                ", ".join(f"`{key}`" for key in action.keys),
+            )
+            for action in actions
+        ),
     )
 
 

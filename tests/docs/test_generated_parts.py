@@ -45,9 +45,9 @@ def test_every_exit_code_is_listed() -> None:
 
 def test_every_log_action_is_listed() -> None:
     for action in LogAction:
-        assert f"\n| `{action}` | {action.description} |" in worker_actions()
+        assert f"\n| `{action}` | {', '.join(action.levels)} | {action.description} |" in worker_actions()
     for each in OperatorAction:
-        assert f"\n| `{each}` | {each.description} |" in operator_actions()
+        assert f"\n| `{each}` | {', '.join(each.levels)} | {each.description} |" in operator_actions()
 
 
 def test_settings_have_their_defaults_and_meanings() -> None:

@@ -20,6 +20,21 @@ def nodes() -> Iterator[tuple[str, ast.AST]]:
             yield f"{file.relative_to(PACKAGE)}:{getattr(node, 'lineno', 0)}", node
 
 
+def test_a_line_has_a_level_that_its_action_names() -> None:
+    calls = [node for _, node in nodes() if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    wrong = [
+        f"{node.attr}: {call.func.attr}"
+        for call in calls
+        if call.func.attr in LEVELS - {"log"} and getattr(call.func.value, "id", "") == "logger"
+        for node in ast.walk(call)
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "LogAction" and node.attr.isupper()
+        if call.func.attr.upper().replace("EXCEPTION", "ERROR") not in LogAction[node.attr].levels
+    ]
+
+    assert wrong == []
+    assert all(set(action.levels) <= {level.upper() for level in LEVELS} and action.levels for action in LogAction)
+
+
 def test_log_actions_are_an_interface() -> None:
     assert sorted(LogAction) == [
         "action_failed",
