@@ -65,9 +65,10 @@ class Delivery(ApiModel):
     rate_limit: RateLimit | None = None
     """Limit of each worker's writes; absent means none. With more workers, the object writes more."""
     on_permanent_error: Literal["Fail", "Skip", "DeadLetter"] = "Fail"
-    """Treatment of a record that the sink refuses permanently. Fail: the worker ends before it and is restarted; no
-    record is dropped. Skip: it is counted and logged. DeadLetter: it is stored with the error in deadLetter. Skip and
-    DeadLetter are for the sinks tablestore, kafka and http, and for files with columns; they can leave rows in part."""
+    """Treatment of a record that the sink refuses permanently. Fail: all workers are stopped before it, until the
+    spec changes or you restart them (kubectl ott restart); no record is dropped. Skip: it is counted, logged and left
+    out. DeadLetter: it is stored with the error in deadLetter. Skip and DeadLetter are for the sinks tablestore, kafka
+    and http, and for files with columns; they can leave rows in part."""
     dead_letter: DeadLetter | None = None
     """Place for refused records; needed with onPermanentError DeadLetter. While the place does not accept them, no
     checkpoint of their channel passes them."""

@@ -132,6 +132,15 @@ def test_default_of_a_ruled_block_is_written_out() -> None:
     assert spec["monitoring"]["default"] == {}
 
 
+def test_what_fail_does_is_told_as_the_operator_does_it() -> None:
+    """The first such end stops all workers for good (`assess.worker_pods.final_end`)."""
+    text = schema()["properties"]["spec"]["properties"]["delivery"]["properties"]["onPermanentError"]["description"]
+
+    assert "Fail: all workers are stopped before it, until the spec changes or you restart them" in " ".join(
+        text.split()
+    )
+
+
 def test_columns() -> None:
     shown = " ".join(name for name, _, _, wide in crd.COLUMNS if not wide)
 
