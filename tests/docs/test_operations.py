@@ -55,6 +55,21 @@ def test_every_paragraph_about_a_problem_has_commands_in_the_plugin() -> None:
     assert set(REMEDIES) == {*listed, Reason.UNKNOWN}
 
 
+@pytest.mark.parametrize("reason", [Reason.CONSUMING, Reason.ASLEEP, Reason.COMPLETED])
+def test_each_event_about_an_object_that_gets_ready_is_listed(reason: Reason) -> None:
+    listed = re.findall(r"^\| ([^|]+) \|", OPERATIONS.section("Which events are there?"), re.MULTILINE)
+
+    assert reason in listed
+
+
+def test_an_alert_about_ready_leads_to_the_condition_which_every_cause_has() -> None:
+    """ChannelsUnowned, ChannelsMoving, StartingWorkers and Scaling are no events (`report.notices`)."""
+    alert = ALERTS["OtsTunnelNotReady"]
+
+    assert "condition Ready" in alert["annotations"]["description"]
+    assert "`kubectl ott why NAME`" in OPERATIONS.section("OtsTunnelNotReady")
+
+
 @pytest.mark.parametrize("column", columns())
 def test_every_column_is_explained(column: str) -> None:
     assert column in FIRST_CELLS
