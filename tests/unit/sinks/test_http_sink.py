@@ -48,6 +48,8 @@ class Service:
         self.late = 0.3
         #: Headers by which a proxy that loses an answer tells its name.
         self.proxy: dict[str, str] = {}
+        #: Body of every refusal.
+        self.words = b""
 
     async def take(self, request: web.Request) -> web.Response:
         body = await request.read()
@@ -62,7 +64,7 @@ class Service:
         status, headers = self.answer(events)
         if status < 300:
             self.stored += events
-        return web.Response(status=status, headers=headers)
+        return web.Response(status=status, headers=headers, body=self.words if status >= 300 else None)
 
     def _lose_answer(self, request: web.Request, events: list[dict[str, Any]]) -> web.Response:
         """What a proxy does that has passed a batch on and does not wait for the answer."""
@@ -322,6 +324,42 @@ async def test_a_service_that_refuses_everything_is_final(service: Service, stat
     with pytest.raises(SinkRejected, match=f"HTTP {status}"):
         await write(service, numbered_record(1, 1), numbered_record(2, 2))
     assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "way_out"),
+    [
+        (401, "correct the secret of sink.http.hmacSecretFile"),
+        (403, "let the service accept the events"),
+        (404, "correct sink.http.url"),
+        (410, ""),
+    ],
+)
+async def test_a_refusal_has_the_field_the_answer_and_a_way_out_and_blames_no_row(
+    service: Service, status: int, way_out: str
+) -> None:
+    service.answer, service.words = lambda events: (status, {}), b'{"error":\n"no such hook\x1b[2J"}'
+
+    with pytest.raises(SinkRejected) as raised:
+        await write(service, numbered_record(1, 1))
+
+    assert raised.value.keys == ()
+    where = f"sink.http.url '{service.url}' refuses"
+    assert raised.value.message.startswith(f'{where}: {{"error": "no such hook [2J"}}')
+    assert way_out in raised.value.message
+
+
+async def test_an_answer_is_quoted_without_the_secrets_that_it_repeats(service: Service, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("hush-hush\n")
+    service.url += "?key=k%2Fey&code=c0de"
+    service.answer, service.words = lambda events: (422, {}), b"not k/ey, k%2Fey, c0de, hush-hush" + b" x" * 5000
+
+    with pytest.raises(SinkRejected) as raised:
+        await write(service, numbered_record(1, 1), secret=tmp_path / "secret")
+
+    assert ": not ***, ***, ***, *** x x" in raised.value.message
+    assert len(raised.value.message) < 300
+    assert raised.value.keys == ("id=1",)
 
 
 async def test_nothing_is_sent_once_the_channel_is_lost(service: Service) -> None:

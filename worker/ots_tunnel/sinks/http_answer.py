@@ -12,6 +12,7 @@ No header proves the contrary: Varnish adds a Retry-After to the 503 that it mak
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
@@ -23,6 +24,16 @@ NOT_BEGUN = frozenset((425, 429))
 REQUEST_TIMEOUT = 408
 #: Longest pause that a Retry-After can ask for, seconds: a mistaken date must not stop the worker for days.
 MAX_RETRY_AFTER = 600.0
+#: Statuses that a single event can cause.
+ABOUT_ONE_EVENT = frozenset((400, 413, 422))
+#: Bytes of a refusal's body that are read, and characters of it that a message has room for.
+MAX_BODY, MAX_WORDS = 4096, 200
+#: What only the owner of the service or of the document can end, and how.
+_WAYS_OUT = {
+    401: "correct the secret of sink.http.hmacSecretFile, or let the service accept its signature",
+    403: "let the service accept the events, or correct the secret of sink.http.hmacSecretFile",
+    404: "correct sink.http.url, or create what it leads to",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +45,14 @@ class Answer:
         retry_after: seconds for which the service asks to wait.
         is_early: it came before the last byte of the batch was sent.
         cause: why there is none, where that is known.
+        words: what the service says with a refusal, see `plain_words`.
     """
 
     status: int = 0
     retry_after: float = 0.0
     is_early: bool = False
     cause: str = ""
+    words: str = ""
 
     def __str__(self) -> str:
         if not self.status:
@@ -61,6 +74,33 @@ class Answer:
     def is_refusal(self) -> bool:
         """Whether the batch is refused for good."""
         return not (self.is_success or self.is_in_doubt or self.status in NOT_BEGUN)
+
+    @property
+    def is_about_one_event(self) -> bool:
+        """Whether a single event of the batch may be why it is refused."""
+        return self.status in ABOUT_ONE_EVENT
+
+    def refusal(self, url: str) -> str:
+        """The sentence of a refusal.
+
+        Args:
+            url: without parameters, which may hold keys of the service.
+        """
+        parts = (f"sink.http.url {url!r} refuses", self.words, _WAYS_OUT.get(self.status, ""))
+        return ": ".join(part for part in parts if part)
+
+
+def plain_words(body: bytes, secrets: Iterable[str]) -> str:
+    """The beginning of a body on one line, without secrets that the service repeats, and what no log shows.
+
+    Args:
+        secrets: keys of the service, as they may come back.
+    """
+    text = body.decode(errors="replace")
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return line if len(line) <= MAX_WORDS else line[: MAX_WORDS - 1] + "…"
 
 
 def retry_after(text: str, now: float) -> float:

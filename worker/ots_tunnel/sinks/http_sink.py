@@ -18,8 +18,11 @@ import hashlib
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
+from urllib.parse import parse_qsl
 
 import aiohttp
 
@@ -31,7 +34,7 @@ from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, Events, batch_bod
 from ots_tunnel.sinks.contact import Tries, Writes
 from ots_tunnel.sinks.feed import SliceFeed
 from ots_tunnel.sinks.grouping import Grouping, Limits
-from ots_tunnel.sinks.http_answer import Answer, retry_after, why_silent
+from ots_tunnel.sinks.http_answer import MAX_BODY, Answer, plain_words, retry_after, why_silent
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.lanes import fill_lanes
 from ots_tunnel.sinks.retries import write_backoff
@@ -40,8 +43,8 @@ from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.transport.authorities import Authorities
 from ots_tunnel.transport.guarded_body import GuardedBody
 
-#: Statuses that a single event can cause.
-ABOUT_ONE_EVENT = frozenset((400, 413, 422))
+#: Characters of a parameter of the address from which on it may be a secret: a shorter one is a part of many words.
+LEAST_SECRET = 4
 
 
 class HttpSink(Immediate):
@@ -144,26 +147,29 @@ class HttpSink(Immediate):
         return self._writes.contact
 
     async def _deliver(self, events: tuple[Event, ...], guard: Guard, on_refused: OnRefused | None) -> None:
-        status = await self._post(events, guard)
-        if status is None:
+        refusal = await self._post(events, guard)
+        if refusal is None:
             return
-        if status in ABOUT_ONE_EVENT and len(events) == 1 and on_refused is not None:
-            return on_refused(events[0].record, f"HTTP {status}", f"{self._where} refuses")
-        if status not in ABOUT_ONE_EVENT or len(events) == 1:
-            raise SinkRejected(f"HTTP {status}", f"{self._where} refuses", (key_text(events[0].key),))
+        code, sentence = f"HTTP {refusal.status}", refusal.refusal(self._where)
+        if not refusal.is_about_one_event:
+            raise SinkRejected(code, sentence)  # no row is to blame
+        if len(events) == 1:
+            if on_refused is None:
+                raise SinkRejected(code, sentence, (key_text(events[0].key),))
+            return on_refused(events[0].record, code, sentence)
         middle = len(events) // 2
         await self._deliver(events[:middle], guard, on_refused)
         await self._deliver(events[middle:], guard, on_refused)
 
-    async def _post(self, events: tuple[Event, ...], guard: Guard) -> int | None:
-        """Post until the service accepts or refuses; return the status of a refusal, None for a success."""
+    async def _post(self, events: tuple[Event, ...], guard: Guard) -> Answer | None:
+        """Post until the service accepts or refuses; return a refusal, None for a success."""
         with self._writes.tries() as tries:
             refusal = await self._post_until_answered(events, guard, tries)
         if refusal is None:
             self._writes.confirmed()
         return refusal
 
-    async def _post_until_answered(self, events: tuple[Event, ...], guard: Guard, tries: Tries) -> int | None:
+    async def _post_until_answered(self, events: tuple[Event, ...], guard: Guard, tries: Tries) -> Answer | None:
         body = batch_body(events)
         message_id = f"msg_{hashlib.sha256(body).hexdigest()[:32]}"
         attempt = 0
@@ -173,7 +179,7 @@ class HttpSink(Immediate):
             if answer.is_success:
                 return None
             if answer.is_refusal:
-                return answer.status
+                return answer
             doubt = fence.in_doubt if answer.is_in_doubt else 0.0
             pause = max(self._backoff.delay(attempt, self._entropy()), answer.retry_after, doubt)
             tries.failed("the web service does not accept a batch, which is tried again", str(answer), url=self._where)
@@ -202,7 +208,8 @@ class HttpSink(Immediate):
                 else:
                     guarded.answered()
                 pause = retry_after(answer.headers.get("retry-after", ""), self._clock())
-                return Answer(answer.status, pause, is_early)
+                found = Answer(answer.status, pause, is_early)
+                return replace(found, words=await self._words(answer)) if found.is_refusal else found
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             await guarded.give_up()
             if guarded.refusal is not None:
@@ -211,6 +218,23 @@ class HttpSink(Immediate):
         except BaseException:
             await guarded.give_up()
             raise
+
+    async def _words(self, answer: aiohttp.ClientResponse) -> str:
+        """What the service says with a refusal, as far as it comes: the refusal counts without it, too."""
+        try:
+            body = await answer.content.read(MAX_BODY)
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            return ""
+        return plain_words(body, self._secrets())
+
+    def _secrets(self) -> list[str]:
+        """What no message shows: parameters of the address, and the secret that signs; the longest first."""
+        query = self._url.partition("?")[2]
+        found = {query, *(part.partition("=")[2] for part in query.split("&")), *(each for _, each in parse_qsl(query))}
+        if self._secret_file is not None:
+            with suppress(OSError):
+                found.add(self._secret_file.read_text(errors="replace").strip())
+        return sorted((each for each in found if len(each) >= LEAST_SECRET), key=len, reverse=True)
 
     def _secret(self) -> bytes | None:
         path: Path | None = self._secret_file

@@ -28,7 +28,7 @@ from ots_tunnel.errors import (
     WrongTunnel,
 )
 from ots_tunnel.protocol.service_codes import ERROR_CLASSES
-from ots_tunnel.sinks.http_sink import ABOUT_ONE_EVENT
+from ots_tunnel.sinks.http_answer import ABOUT_ONE_EVENT
 from ots_tunnel.sinks.kafka.failures import VERDICTS, Verdict
 from ots_tunnel_operator.assess.worker_pods.exits import end_problem, is_overcome, meaning
 from ots_tunnel_operator.assess.worker_pods.sink_codes import refuses_records
