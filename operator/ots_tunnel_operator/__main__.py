@@ -226,7 +226,8 @@ def run(  # noqa: PLR0913 - click gives one argument per option
     lease_name: str,
     log_level: str,
 ) -> None:
-    """Run until stopped. The exit code is 1 when the lease is lost or kopf fails, and 2 without a cluster."""
+    """Run until stopped. The exit code is 1 when the lease is lost or kopf fails, and 2 without a cluster, or when an
+    address is in use."""
     # before the first thread of ours: a heap that exists stays
     return_freed_memory()
     allow_deep_objects()

@@ -16,3 +16,5 @@ def configure_logs(level: str) -> None:
     logging.getLogger("ots_tunnel").setLevel(level.upper())
     # The SDK logs every missing table as an error; for the operator that is a valid answer.
     logging.getLogger("tablestore-client").setLevel(logging.CRITICAL)
+    # of a missing kubeconfig the error that is raised tells
+    logging.getLogger("kubernetes.aio.config.kube_config").setLevel(logging.ERROR)

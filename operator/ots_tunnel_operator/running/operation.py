@@ -12,15 +12,18 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NoReturn
+from functools import partial
+from typing import NoReturn, TypeVar
 
 import kopf
 
+from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.console.console import Console
 from ots_tunnel_operator.console.server import ConsoleServer
 from ots_tunnel_operator.handlers import register
+from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.lease import Lease
 from ots_tunnel_operator.log_actions import LogAction
 from ots_tunnel_operator.metrics import OperatorMetrics
@@ -30,6 +33,8 @@ from ots_tunnel_operator.server import Health, HealthServer
 from ots_tunnel_operator.settings import Settings
 
 logger = logging.getLogger(__name__)
+
+_Server = TypeVar("_Server", HealthServer, ConsoleServer)
 
 #: Seconds after the loss of the lease within which the process must end; meanwhile it writes nothing.
 LOST_SECONDS = 5.0
@@ -64,13 +69,18 @@ def run_operator(settings: Settings, place: Place) -> int:
     """Run until a signal arrives; returns the exit code.
 
     Raises:
-        ConfigError: there is no cluster.
+        ConfigError: there is no cluster, or an address cannot be used.
     """
+    # before anything is served: kopf would try again without end what cannot succeed
+    asyncio.run(_find_cluster())
     metrics = OperatorMetrics()
     health = Health(metrics)
     is_shown = place.console_port is not None
     console = Console(health, settings.lease, poll_seconds=settings.poll_seconds) if is_shown else None
-    with HealthServer(health, place.http_host, place.http_port) as server, console_server(console, place):
+    with (
+        _listening("http", place.http_host, place.http_port, partial(HealthServer, health)) as server,
+        console_server(console, place),
+    ):
         logger.info("serving probes and metrics", extra={"action": LogAction.SERVING, "port": server.port})
         with leadership(place.lease_namespace, place.lease_name, place.namespaces, health) as lease:
             health.leading = True
@@ -95,9 +105,35 @@ def console_server(console: Console | None, place: Place) -> Iterator[None]:
     if console is None or place.console_port is None:
         yield
         return
-    with ConsoleServer(console, place.console_host, place.console_port, place.console_names) as server:
+
+    def make(host: str, port: int) -> ConsoleServer:
+        return ConsoleServer(console, host, port, place.console_names)
+
+    with _listening("console", place.console_host, place.console_port, make) as server:
         logger.info("serving the console", extra={"action": LogAction.SERVING_CONSOLE, "port": server.port})
         yield
+
+
+def _listening(option: str, host: str, port: int, make: Callable[[str, int], _Server]) -> _Server:
+    """Make a server.
+
+    Args:
+        option: begin of the options that name its address.
+
+    Raises:
+        ConfigError: the address cannot be used.
+    """
+    try:
+        return make(host, port)
+    except OSError as error:
+        # asyncio and socket repeat the address behind the reason
+        reason = str(error.strerror or error).partition(" (while")[0]
+        raise ConfigError(f"--{option}-host {host} --{option}-port {port}: cannot listen: {reason}") from error
+
+
+async def _find_cluster() -> None:
+    kube = await Kube.connect()
+    await kube.close()
 
 
 async def operate(
