@@ -194,6 +194,31 @@ def test_a_closed_pipe_is_not_mistaken_for_tables_that_differ() -> None:
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
 
+def test_an_output_that_is_full_is_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "ots_tunnel", "config", "schema"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=bare_environment(),
+        )
+
+    assert (done.returncode, done.stderr) == (5, "error: standard output: No space left on device\n")
+
+
+def test_what_the_character_set_of_the_output_lacks_is_escaped(document: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "ots_tunnel", "config", "check", str(document.rename(document.parent / "Ж"))],
+        capture_output=True,
+        text=True,
+        env=bare_environment(PYTHONIOENCODING="latin-1"),
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("/\\u0416: ok\n")
+
+
 def test_the_termination_message_is_one_line(tmp_path: Path) -> None:
     log = tmp_path / "termination-log"
     write_termination_message("no such file outside a pod", log)

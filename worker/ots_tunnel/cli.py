@@ -6,6 +6,7 @@ Exit codes are in `console.exit_codes`.
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import signal
 import sys
@@ -73,7 +74,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the final flush must not fail
+            _drop_output()
             sys.exit(signal_exit_code(signal.SIGPIPE))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -101,6 +102,8 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; errors of the package become one line and an exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # rows may hold what the terminal's character set has not
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         cli.main(standalone_mode=False)
     except click.ClickException as error:
@@ -112,5 +115,20 @@ def main() -> None:
         click.echo(f"error: {error}", err=True)
         sys.exit(exit_code(error))
     except Exception as error:  # Python would exit with 1, which means that tables differ
-        traceback.print_exc()
+        if isinstance(error, OSError) and _is_of_output(error):
+            _drop_output()
+            click.echo(f"error: standard output: {error.strerror}", err=True)
+        else:
+            traceback.print_exc()
         sys.exit(exit_code(error))
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Whether standard output takes nothing more, such as of a full disk: commands print by click alone."""
+    *_, (frame, _line) = traceback.walk_tb(error.__traceback__)
+    return frame.f_code is click.echo.__code__ and not frame.f_locals.get("err")
+
+
+def _drop_output() -> None:
+    """Let the final flush not fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import json
+
 import pytest
 
 from ots_tunnel.commands.record_lines import text_line
-from ots_tunnel.model import Action, CellOp, SequenceInfo
+from ots_tunnel.commands.record_printer import RecordPrinter
+from ots_tunnel.model import Action, CellOp, ChannelId, ChannelType, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.support.records import record
 
@@ -28,3 +32,18 @@ def test_a_deleted_row_has_only_its_key() -> None:
     deleted = record((("pk", "a"),), action=Action.DELETE, sequence=SequenceInfo(0, 1_700_000_000_000_000, 1))
 
     assert text_line(deleted).split() == ["2023-11-14T22:13:20.000Z", "DELETE", "pk='a'"]
+
+
+@pytest.mark.parametrize(
+    ("charset", "expected"), [("latin-1", b"\\u00e9\\u0416\\ud83d\\ude00"), ("utf-8", "éЖ😀".encode())]
+)
+def test_json_is_json_in_every_character_set(monkeypatch: pytest.MonkeyPatch, charset: str, expected: bytes) -> None:
+    output = io.BytesIO()
+    stream = io.TextIOWrapper(output, encoding=charset, errors="backslashreplace")
+    monkeypatch.setattr("sys.stdout", stream)
+    row = record((("pk", "a"),), Column("x", "éЖ😀"), sequence=SequenceInfo(0, 1, 1))
+
+    RecordPrinter("jsonl", None).take(ChannelId("c"), ChannelType.STREAM, [row])
+
+    assert expected in output.getvalue()
+    assert json.loads(output.getvalue())["columns"][0]["value"] == "éЖ😀"

@@ -14,9 +14,13 @@ from ots_tunnel.worker.status.iso_time import iso_time
 VALUE_CHARACTERS = 40
 
 
-def json_line(record: Record, channel_id: ChannelId) -> str:
-    """One record as a JSON object, in the form of the `files` and `stdout` sinks."""
-    return json.dumps(json_form(record, channel_id), ensure_ascii=False)
+def json_line(record: Record, channel_id: ChannelId, *, ascii_only: bool = False) -> str:
+    """One record as a JSON object, in the form of the `files` and `stdout` sinks.
+
+    Args:
+        ascii_only: escape all other characters, for an output that does not have each of them.
+    """
+    return json.dumps(json_form(record, channel_id), ensure_ascii=ascii_only)
 
 
 def text_line(record: Record, most: int | None = VALUE_CHARACTERS) -> str:

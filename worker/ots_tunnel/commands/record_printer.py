@@ -27,6 +27,8 @@ class RecordPrinter:
         self._most = most
         self._shown = 0
         self._is_open = True
+        # the escapes of another character set would be no JSON
+        self._ascii_only = not str(sys.stdout.encoding or "").lower().startswith("utf")
 
     def __repr__(self) -> str:
         return f"RecordPrinter({self._form}, {self._shown} records)"
@@ -59,8 +61,11 @@ class RecordPrinter:
         match self._form:
             case "json":
                 click.echo(",\n" if self._shown else "[\n", nl=False)
-                click.echo(json_line(record, channel_id), nl=False)
+                click.echo(self._json(record, channel_id), nl=False)
             case "jsonl":
-                click.echo(json_line(record, channel_id))
+                click.echo(self._json(record, channel_id))
             case form:
                 click.echo(text_line(record, None if form == "wide" else VALUE_CHARACTERS))
+
+    def _json(self, record: Record, channel_id: ChannelId) -> str:
+        return json_line(record, channel_id, ascii_only=self._ascii_only)
