@@ -189,10 +189,18 @@ async def _serve(emulator: Emulator, pair: tuple[str, str], instance: str, outpu
         loop.add_signal_handler(number, interrupt)
     async with emulator:
         to = Connection(emulator.endpoint, instance, *pair)
-        click.echo(announcement(emulator, to) if output == "json" else greeting(emulator, to))
+        _say(announcement(emulator, to) if output == "json" else greeting(emulator, to))
         await stop.wait()
     if output != "json" and emulator.service.failure is None:
-        click.echo("stopped")
+        _say("stopped")
+
+
+def _say(text: str) -> None:
+    """Print; a reader that has gone, such as `head`, is no reason to serve no more."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def announcement(emulator: Emulator, to: Connection) -> str:

@@ -7,6 +7,7 @@ import gc
 import io
 import json
 import math
+import os
 import re
 import signal
 import socket
@@ -289,6 +290,23 @@ async def test_the_command_serves_and_stops_on_sigterm() -> None:
             assert response.status == 200
         process.send_signal(signal.SIGTERM)
         assert await process.wait() == 0
+
+
+async def test_a_reader_that_has_gone_is_no_failure() -> None:
+    """As `ots-emulator serve | head -1` reads it."""
+    arguments = ["-m", "ots_emulator", "serve", "--port", "0", "--admin-port", "0"]
+    reader, writer = os.pipe()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *arguments, stdout=writer, stderr=asyncio.subprocess.PIPE
+    )
+    os.close(writer)
+    async with asyncio.timeout(60):
+        with os.fdopen(reader) as output:
+            await asyncio.to_thread(output.readline)
+        process.send_signal(signal.SIGTERM)
+        _, complaint = await process.communicate()
+
+    assert (process.returncode, complaint) == (0, b"")
 
 
 async def test_the_command_refuses_a_used_port(driver: Driver) -> None:
