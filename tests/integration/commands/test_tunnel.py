@@ -25,9 +25,9 @@ def scene(tmp_path: Path) -> Iterator[VerifyScene]:
         yield scene
 
 
-def call(scene: VerifyScene, *arguments: str) -> Result:
+def call(scene: VerifyScene, *arguments: str, typed: str = "") -> Result:
     place = ["--endpoint", scene.emulator.endpoint, "--instance", INSTANCE, "--credentials", str(scene.folder)]
-    return CliRunner().invoke(cli, [*arguments, *place])
+    return CliRunner().invoke(cli, [*arguments, *place], input=typed)
 
 
 def rows(scene: VerifyScene, *arguments: str) -> list[dict[str, Any]]:
@@ -55,6 +55,26 @@ def test_a_tunnels_life(scene: VerifyScene) -> None:
 
     assert rows(scene, "tunnel", "delete", SOURCE, "late", "--yes") == [{"tunnel": "late", "deleted": True}]
     assert [row["tunnel"] for row in rows(scene, "tunnel", "list", SOURCE)] == ["copy"]
+
+
+def test_a_deletion_without_an_answer_needs_yes_and_names_what_it_deletes(scene: VerifyScene) -> None:
+    rows(scene, "tunnel", "create", SOURCE, "copy")
+
+    result = call(scene, "tunnel", "delete", SOURCE, "copy")
+
+    assert result.exit_code == 2
+    assert f"Delete tunnel 'copy' of table '{SOURCE}' with its checkpoints?" in result.stderr
+    assert "needs --yes without a terminal" in result.stderr
+    assert len(rows(scene, "tunnel", "list", SOURCE)) == 1
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y", 0), ("n", 1)])
+def test_an_answer_may_be_piped(scene: VerifyScene, answer: str, left: int) -> None:
+    rows(scene, "tunnel", "create", SOURCE, "copy")
+
+    call(scene, "tunnel", "delete", SOURCE, "copy", typed=answer)
+
+    assert len(rows(scene, "tunnel", "list", SOURCE)) == left
 
 
 def test_a_table_has_aligned_columns_and_a_dash_for_nothing(scene: VerifyScene) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +14,8 @@ from ots_tunnel.commands.service import Service, service_options
 from ots_tunnel.console.examples import examples
 from ots_tunnel.model import ChannelInfo, StreamConfig, TunnelInfo, TunnelType
 from ots_tunnel.worker.status.iso_time import iso_time
+
+_NO_TERMINAL = "needs --yes without a terminal"
 
 
 @click.group(epilog=examples("ots-tunnel tunnel list orders", "ots-tunnel tunnel create orders orders-copy"))
@@ -96,11 +99,32 @@ def describe(table: str | None, name: str | None, service: Service, output: Outp
 @click.argument("table")
 @click.argument("name")
 @service_options(ids=False)
-@click.confirmation_option(prompt="Delete the tunnel with its checkpoints?")
-def delete(table: str, name: str, service: Service, output: Output) -> None:
+@click.option("--yes", is_flag=True, help="Confirm the action without prompting.")
+def delete(table: str, name: str, yes: bool, service: Service, output: Output) -> None:
     """Delete tunnel NAME of TABLE with its checkpoints."""
+    if not yes:
+        _confirm(f"Delete tunnel {name!r} of table {table!r} with its checkpoints?")
     service.ask(lambda client: delete_tunnel(client, table, name), table=table, tunnel=name)
     output.item({"tunnel": name, "deleted": True}, "tunnel")
+
+
+def _confirm(question: str) -> None:
+    """Ask on the terminal; an answer that is piped counts, too.
+
+    Raises:
+        click.Abort: the answer is no. click.UsageError: nobody answers.
+    """
+    if sys.stdin is None:
+        raise click.UsageError(_NO_TERMINAL)
+    try:
+        is_confirmed = click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        click.echo(err=True)  # ends the line of the question
+        raise click.UsageError(_NO_TERMINAL) from None
+    if not is_confirmed:
+        raise click.Abort
 
 
 def tunnel_row(info: TunnelInfo) -> dict[str, Any]:
