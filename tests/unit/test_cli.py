@@ -95,6 +95,17 @@ def test_checking_a_right_document_says_ok(document: Path) -> None:
     assert (done.exit_code, done.output) == (0, f"{document}: ok\n")
 
 
+def test_the_document_of_a_stream_is_checked_too_and_leads_to_its_command(document: Path) -> None:
+    text = document.read_text().replace("  tunnelName: orders-copy\n  tunnelId: tid\n", "  leaseTable: leases\n")
+    document.write_text(text.partition("client:")[0])
+
+    checked = CliRunner().invoke(cli, ["config", "check", str(document)])
+
+    assert (checked.exit_code, checked.output) == (0, f"{document}: ok\n")
+    with pytest.raises(ConfigError, match=r"source\.leaseTable: .*the document of `ots-tunnel stream run`"):
+        load_config(document)
+
+
 def test_checking_names_the_wrong_field(document: Path) -> None:
     document.write_text(document.read_text().replace("heartbeatIntervalSeconds: 5", "heartbeatIntervalSeconds: 4"))
 

@@ -59,6 +59,7 @@ def test_sinks_are_those_of_the_other_document(tmp_path: Path) -> None:
     [
         ("source__leaseTable", "orders", "source.leaseTable: found 'orders', the source itself"),
         ("source__tunnelId", "x", "source.tunnelId: "),
+        ("source", {"tunnelId": "x"}, "so it is the document of `ots-tunnel run`"),
         ("source__startTime", 5, "source.startTime: found 5, allowed is a time with a time zone"),
         ("source__startTime", "2026-01-01T00:00:00", "allowed is a time with a time zone"),
         ("source__startFrom", "Middle", "source.startFrom: found 'Middle', allowed is one of Earliest, Latest"),

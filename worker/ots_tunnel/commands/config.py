@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from ots_tunnel.config import WorkerConfig, load_config
+from ots_tunnel.config import StreamDocument, WorkerConfig
+from ots_tunnel.config.either import load_either
 from ots_tunnel.config.json_schema import document_schema
 from ots_tunnel.console.examples import examples
 
@@ -24,12 +25,12 @@ def config() -> None:
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--document-only", is_flag=True, help="Check the document alone, without key files, libraries and code.")
 def check(path: Path, document_only: bool) -> None:
-    """Check FILE as `run` reads it; an error names the field, the value found and the values allowed.
+    """Check FILE as `run` reads it, or `stream run`; an error names the field, the value found and the values allowed.
 
-    Also checks what `run` needs beside the document: files of keys and secrets, the library of the sink, your
+    Also checks what they need beside the document: files of keys and secrets, the library of the sink, your
     factory. Makes no call.
     """
-    document = load_config(path)
+    document = load_either(path)
     if not document_only:
         asyncio.run(_check_surroundings(document))
     click.echo(f"{path}: ok")
@@ -46,7 +47,7 @@ def schema() -> None:
     click.echo(json.dumps(document_schema(), indent=2))
 
 
-async def _check_surroundings(document: WorkerConfig) -> None:
+async def _check_surroundings(document: WorkerConfig | StreamDocument) -> None:
     """Read the key files and open the sink, which imports its library or the user's factory."""
     from ots_tunnel.credentials import FileCredentials
     from ots_tunnel.sinks.choice import open_sink

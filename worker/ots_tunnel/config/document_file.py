@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import ValidationError
@@ -23,7 +23,18 @@ def load_document(path: Path, model: type[_Document]) -> _Document:
         ConfigError: the file is missing or not YAML, or fields are wrong; names each wrong field with the value found
             and the values allowed.
     """
-    document = read_yaml(path)
+    return checked(path, read_yaml(path), model)
+
+
+def checked(path: Path, document: Any, model: type[_Document]) -> _Document:
+    """Check a document that was read.
+
+    Args:
+        path: for the message.
+
+    Raises:
+        ConfigError: fields are wrong, see `load_document`.
+    """
     try:
         return model.model_validate(document, by_alias=True, by_name=False)
     except ValidationError as error:

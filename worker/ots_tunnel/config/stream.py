@@ -9,9 +9,12 @@ from pydantic import Field, model_validator
 
 from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import TableName, ZonedTime
-from ots_tunnel.config.document_file import load_document
+from ots_tunnel.config.document_file import checked
+from ots_tunnel.config.kind import is_of_tunnel
 from ots_tunnel.config.problems import Contradiction
 from ots_tunnel.config.worker_document import PaceConfig, SourceConfig, WorkerDocument
+from ots_tunnel.config.yaml_file import read_yaml
+from ots_tunnel.errors import ConfigError
 from ots_tunnel.fence import write_deadline
 
 
@@ -117,6 +120,11 @@ def load_stream_document(path: Path) -> StreamDocument:
     """Read and check the document of `ots-tunnel stream run`.
 
     Raises:
-        ConfigError: see `load_document`.
+        ConfigError: see `load_document`; or it is the document of `ots-tunnel run`.
     """
-    return load_document(path, StreamDocument)
+    document = read_yaml(path)
+    if is_of_tunnel(document):
+        raise ConfigError(
+            f"{path}: source.tunnelId: found without source.leaseTable, so it is the document of `ots-tunnel run`"
+        )
+    return checked(path, document, StreamDocument)
