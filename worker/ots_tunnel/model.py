@@ -7,6 +7,7 @@ versions are milliseconds, sequence times microseconds (docs/protocol.md 2.2).
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NewType
 
@@ -56,6 +57,15 @@ class KeyType(enum.IntEnum):
     INTEGER = 1
     STRING = 2
     BINARY = 3
+
+
+_KEY_TYPES: Mapping[type, KeyType] = {int: KeyType.INTEGER, str: KeyType.STRING, bytes: KeyType.BINARY}
+
+
+def key_type_name(value: KeyValue) -> str:
+    """The type of a value of a key, for messages; of what no row has in its key, such as a marker, its own name."""
+    kind = _KEY_TYPES.get(type(value))
+    return type(value).__name__ if kind is None else kind.name
 
 
 class TunnelType(enum.IntEnum):

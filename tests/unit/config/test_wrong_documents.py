@@ -304,6 +304,11 @@ def message(tmp_path: Path, path: str, value: object) -> str:
             {"pk": 5},
             "delivery.filter.keyPrefix.pk: found 5, allowed is a text",
         ),
+        (
+            "delivery.filter.keyPrefix",
+            "abc",
+            "delivery.filter.keyPrefix: found 'abc', allowed is a mapping, each key column of type STRING to",
+        ),
         ("delivery.filter.keyRange", {}, "delivery.filter.keyRange.begin: empty as end is, allowed is at least one"),
         (
             "delivery.filter.keyRange.begin",

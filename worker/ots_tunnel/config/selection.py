@@ -129,7 +129,9 @@ class FilterConfig(ConfigModel):
 
     actions: tuple[Literal["PUT", "UPDATE", "DELETE"], ...] = Field(default=("PUT", "UPDATE", "DELETE"), min_length=1)
     """Kinds of change."""
-    key_prefix: dict[Name, str] = Field(default_factory=dict)
+    key_prefix: Annotated[
+        dict[Name, str], Words("a mapping, each key column of type STRING to the prefix of its value, such as {pk: a}")
+    ] = Field(default_factory=dict)
     """Key column of type STRING: prefix of its value."""
     key_range: KeyRangeConfig | None = None
     """Part of the table, in the order of its key."""

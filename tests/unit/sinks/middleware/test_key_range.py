@@ -46,7 +46,7 @@ def test_bytes_are_given_in_base64() -> None:
 @pytest.mark.parametrize(
     ("begin", "row", "text"),
     [
-        ([5], ("a",), "keyRange.begin: key column 'pk0' holds str, found int"),
+        ([5], ("a",), "keyRange.begin: key column 'pk0' is of type STRING, found INTEGER"),
         (["a", 1], ("a",), "keyRange.begin: found 2 values, the key has 1 columns"),
     ],
 )
@@ -64,5 +64,5 @@ def test_a_wrong_range_is_refused(wrong: Any) -> None:
 def test_columns_that_no_bound_names_may_hold_anything() -> None:
     placeholder = key("b", Marker.AUTO_INCREMENT)
     assert bounds(["b"], ["c"]).holds(placeholder)
-    with pytest.raises(SinkRejected, match=r"keyRange\.end: key column 'pk1' holds Marker, found int"):
+    with pytest.raises(SinkRejected, match=r"keyRange\.end: key column 'pk1' is of type Marker, found INTEGER"):
         bounds([], ["b", 5]).holds(placeholder)

@@ -92,7 +92,7 @@ def test_keys_are_chosen_by_their_beginning(prefix: dict[str, str], passes: bool
     [
         ({"absent": ""}, "delivery.filter.keyPrefix: found 'absent', allowed are the key's columns shop, id"),
         ({"shop": "x", "absent": ""}, "found 'absent'"),
-        ({"id": "7"}, "delivery.filter.keyPrefix: key column 'id' holds int, a beginning is of str"),
+        ({"id": "7"}, "delivery.filter.keyPrefix: key column 'id' is of type INTEGER, allowed is STRING"),
     ],
 )
 def test_a_prefix_that_no_record_of_the_table_can_have_is_refused(prefix: dict[str, str], words: str) -> None:

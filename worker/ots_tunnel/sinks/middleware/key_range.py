@@ -8,7 +8,7 @@ from typing import Self
 
 from ots_tunnel.config import BytesValue, KeyRangeConfig
 from ots_tunnel.errors import SinkRejected
-from ots_tunnel.model import KeyValue, PrimaryKey
+from ots_tunnel.model import KeyValue, PrimaryKey, key_type_name
 from ots_tunnel.protocol.key_order import Order, key_order, value_order
 
 Bound = tuple[KeyValue, ...]
@@ -57,6 +57,6 @@ def _order(bound: Bound, primary_key: PrimaryKey, name: str) -> Order:
         raise SinkRejected("KeyRange", f"{where}: found {len(bound)} values, the key has {len(primary_key)} columns")
     for value, (column, stored) in zip(bound, primary_key, strict=False):
         if type(value) is not type(stored):
-            found, needed = type(value).__name__, type(stored).__name__
-            raise SinkRejected("KeyRange", f"{where}: key column {column!r} holds {needed}, found {found}")
+            found, needed = key_type_name(value), key_type_name(stored)
+            raise SinkRejected("KeyRange", f"{where}: key column {column!r} is of type {needed}, found {found}")
     return tuple(map(value_order, bound))

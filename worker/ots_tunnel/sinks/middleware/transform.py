@@ -11,7 +11,7 @@ from typing import Self
 
 from ots_tunnel.config import ColumnsConfig, DeliveryConfig, FilterConfig
 from ots_tunnel.errors import SinkRejected
-from ots_tunnel.model import Action, PrimaryKey
+from ots_tunnel.model import Action, PrimaryKey, key_type_name
 from ots_tunnel.protocol.plainbuffer.building import join_row, rename_cell
 from ots_tunnel.protocol.plainbuffer.spans import CellSpan, scan_whole_row
 from ots_tunnel.protocol.record import Record
@@ -143,8 +143,8 @@ def _begins(primary_key: PrimaryKey, prefixes: Mapping[str, str]) -> bool:
                 f"delivery.filter.keyPrefix: found {name!r}, allowed are the key's columns {', '.join(key)}",
             )
         if not isinstance(key[name], str):
-            kind = type(key[name]).__name__
+            kind = key_type_name(key[name])
             raise SinkRejected(
-                "KeyPrefix", f"delivery.filter.keyPrefix: key column {name!r} holds {kind}, a beginning is of str"
+                "KeyPrefix", f"delivery.filter.keyPrefix: key column {name!r} is of type {kind}, allowed is STRING"
             )
     return all(str(key[name]).startswith(prefix) for name, prefix in prefixes.items())

@@ -13,7 +13,7 @@ from ots_tunnel.config import DeliveryConfig, SinkDocument, TablestoreSinkConfig
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials
 from ots_tunnel.errors import AuthFailed, ObjectNotExist, PermissionDenied, ServiceError, SinkRejected, WrongDestination
 from ots_tunnel.fence import Guard
-from ots_tunnel.model import KeyColumn, KeyType
+from ots_tunnel.model import KeyColumn, key_type_name
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import Batch, Contact, Immediate, OnRefused, PageCost
 from ots_tunnel.sinks.grouping import Limits
@@ -30,8 +30,6 @@ from ots_tunnel.transport.aio import AioTransport
 
 #: Records whose requests are planned at a time: a few milliseconds of work, and far more than the lanes take.
 PLANNED_RECORDS = 16_384
-
-_KEY_TYPES = {int: KeyType.INTEGER, str: KeyType.STRING, bytes: KeyType.BINARY}
 
 
 class TablestoreSink(Immediate):
@@ -160,7 +158,7 @@ class TablestoreSink(Immediate):
     def _check_key(self, record: Record) -> None:
         """Refuse a destination with another key than the source: it could store no record."""
         found = ", ".join(f"{column.name} {column.type.name}" for column in self._key)
-        needed = ", ".join(f"{name} {_KEY_TYPES[type(value)].name}" for name, value in record.primary_key)
+        needed = ", ".join(f"{name} {key_type_name(value)}" for name, value in record.primary_key)
         if found != needed:
             text = f"{self._where}: primary key: found {found}, needed {needed}, as the source has it"
             raise WrongDestination("OTSInvalidPK", f"{text}: name a table that has it, or create one")
