@@ -90,13 +90,26 @@ def test_a_table_has_aligned_columns_and_a_dash_for_nothing(scene: VerifyScene) 
     assert lines[4].split()[3] == "-"
 
 
+def test_a_server_that_is_not_tablestore_leads_to_the_option(scene: VerifyScene) -> None:
+    place = ["--endpoint", scene.emulator.admin_url, "--instance", INSTANCE, "--credentials", str(scene.folder)]
+
+    result = CliRunner().invoke(cli, ["tunnel", "describe", SOURCE, "copy", *place])
+
+    assert isinstance(result.exception, Explained)
+    assert "does not answer as Tablestore does" in str(result.exception)
+    assert "correct --endpoint" in str(result.exception)
+
+
 def test_a_refusal_names_the_place(scene: VerifyScene) -> None:
     rows(scene, "tunnel", "create", SOURCE, "copy")
 
     refused = call(scene, "tunnel", "create", SOURCE, "copy").exception
     missing = call(scene, "tunnel", "describe", "nothing", "copy").exception
 
-    assert isinstance(refused, Explained | ObjectAlreadyExist)
+    assert isinstance(refused, Explained)
+    assert isinstance(refused.__cause__, ObjectAlreadyExist)
+    assert str(refused).startswith(f"tunnel 'copy' of table '{SOURCE}' in instance")
+    assert "use it, or take another name" in str(refused)
     assert isinstance(missing, Explained)
     assert isinstance(missing.__cause__, TableNotFound)
     assert "'nothing'" in str(missing)

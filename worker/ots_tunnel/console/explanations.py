@@ -14,6 +14,7 @@ from ots_tunnel.errors import (
     AuthFailed,
     Explained,
     LeaseTableNotFound,
+    ObjectAlreadyExist,
     ObjectNotExist,
     PermissionDenied,
     PossibleGap,
@@ -137,10 +138,31 @@ def explanation(error: TunnelError, place: Place) -> str:
         case PossibleGap():
             return _gap(error, place)
         case ServiceError():
-            return f"{place.what} in {place.where}: {answer}"
+            return _refusal(error, place)
         case TransportError():
             return f"{place.where} does not answer: {answer or type(error).__name__}"
     return str(error)
+
+
+def _refusal(error: ServiceError, place: Place) -> str:
+    """The text of any other answer."""
+    answer = _answer(error)
+    if isinstance(error, ObjectAlreadyExist) and place.tunnel:
+        return (
+            f"{place.what} in {place.where} exists ({answer}): use it, or take another name; "
+            "`ots-tunnel tunnel delete` deletes it with its checkpoints"
+        )
+    if _is_of_another_server(error):
+        return (
+            f"{place.where} does not answer as Tablestore does ({answer}): correct {place.setting('endpoint')}, or "
+            "what is on the way there"
+        )
+    return f"{place.what} in {place.where}: {answer}"
+
+
+def _is_of_another_server(error: ServiceError) -> bool:
+    """Whether the answer has neither a code nor an id of a request, as of a web server (`protocol.http.rpc`)."""
+    return error.message.startswith(f"HTTP {error.http_status}") and not error.request_id
 
 
 def _no_table(error: TunnelError, place: Place) -> str:
