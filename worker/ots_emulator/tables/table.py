@@ -70,7 +70,8 @@ class Table:
         self._partition_rows = self._next_split = partitioning.rows
         self._rows = Rows(options.time_to_live, partial(listener.row_changed, name))
         self.last_auto_increment = 0
-        self._least_us = 0
+        #: The newest version that was chosen for a cell without one, None in a table that has had no stream.
+        self._chosen_ms: int | None = None
 
     def __repr__(self) -> str:
         return f"Table({self.name}, {len(self)} rows, {self.size_bytes} bytes)"
@@ -163,12 +164,19 @@ class Table:
         self._append_to_log(key, Action.DELETE, build_image(span, (), delete=True), now_us, origin)
 
     def _version_ms(self, now_us: int) -> int:
-        """Return the version of cells without one: the clock's time, but not before the log's last record.
+        """Return the version of cells without one: the clock's time, but with a stream not before the one chosen last.
 
         With an earlier one a later update would be the older version where the clock was set back.
         """
-        least_us = self._least_us if self.log is None else self.log.last_us
-        return max(now_us, least_us) // 1000
+        least_ms, now_ms = self._least_version_ms(), now_us // 1000
+        if least_ms is None:
+            return now_ms
+        self._chosen_ms = max(least_ms, now_ms)
+        return self._chosen_ms
+
+    def _least_version_ms(self) -> int | None:
+        # After a restart, the last record tells it.
+        return self.log.last_us // 1000 if self._chosen_ms is None and self.log is not None else self._chosen_ms
 
     def next_auto_increment(self, now_us: int) -> int:
         """Return a value for an auto-increment key column, greater than all before it, also than those of clients.
@@ -194,7 +202,7 @@ class Table:
         """Return a separate table with the rows of one partition key, without log and listener."""
         copy = Table(self.name, self.schema, self.options, now_us=self.created_us, fixed=self.fixed)
         self._rows.copy_to(copy._rows, (partition_key,), self.schema.after((partition_key,)))
-        copy._least_us = self._least_us if self.log is None else self.log.last_us
+        copy._chosen_ms = self._least_version_ms()
         return copy
 
     def check_versions(self, span: RowSpan, now_us: int) -> None:

@@ -39,6 +39,15 @@ async def test_a_clock_that_goes_back_hides_no_update_of_a_table_with_a_stream(m
     assert [column.value for column in found.columns] == [3]
 
 
+async def test_many_rows_at_one_time_have_one_version(make_driver: type[Driver]) -> None:
+    driver = make_driver()
+    await driver.create_table(hours=24)
+    await driver.fill(1500)
+
+    assert await driver.cells(0) == [("v", 0, driver.now_ms)]
+    assert await driver.cells(1499) == [("v", 1499, driver.now_ms)]
+
+
 async def test_put_of_a_key_only_leaves_a_row_without_cells(driver: Driver) -> None:
     await driver.put(1, put("a", 1))
     await driver.put(1)
