@@ -104,7 +104,8 @@ class TableDestination:
         async with Emulator() as emulator:
             credentials = static_credentials(Credentials("test-id", "test-secret"))
             caller = ServiceCaller(InProcessTransport(emulator.handle), "demo", credentials)
-            await caller.call(TABLE_OPERATIONS["CreateTable"], _table())
+            for name in ("orders", "copy"):  # the source of the document is in the same instance
+                await caller.call(TABLE_OPERATIONS["CreateTable"], _table(name))
             table = cls(emulator)
             async with _serving(table._take, "/{operation}") as endpoint:
                 place = {"endpoint": endpoint, "instance": "demo", "table": "copy"}
@@ -258,15 +259,15 @@ def _keep_keys(folder: Path, key_id: str, secret: str) -> None:
     (folder / "accessKeySecret").write_text(secret)
 
 
-def _table() -> pb.CreateTableRequest:
+def _table(name: str) -> pb.CreateTableRequest:
     request = pb.CreateTableRequest()
-    request.table_meta.table_name = "copy"
+    request.table_meta.table_name = name
     request.table_meta.primary_key.add(name="id", type=pb.INTEGER)
     request.reserved_throughput.capacity_unit.read = 0
     request.reserved_throughput.capacity_unit.write = 0
     request.table_options.time_to_live = -1
     request.table_options.max_versions = 1
-    request.table_options.deviation_cell_version_in_sec = 86400
+    request.table_options.deviation_cell_version_in_sec = 100 * 365 * 86_400
     return request
 
 
