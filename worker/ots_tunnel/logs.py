@@ -1,7 +1,8 @@
 """JSON logs on standard error, set up once by a command.
 
 A line has a stable sentence, an action (`log_actions`) and the keys that belong to it. Row contents and tokens never
-appear in logs. Of primary keys only that of a permanently refused record does, because a user has to find the record.
+appear in logs, but for what a web service says of rows that it refuses. Of primary keys only that of a permanently
+refused record does, because a user has to find the record.
 A warning that repeats is written once a minute, with the number of those left out.
 """
 

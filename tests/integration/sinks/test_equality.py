@@ -15,6 +15,7 @@ from ots_tunnel.client.table_calls import TableDescription
 from ots_tunnel.console.exit_codes import exit_code
 from ots_tunnel.errors import (
     AuthFailed,
+    CodecError,
     ConnectError,
     ObjectNotExist,
     PermissionDenied,
@@ -123,6 +124,7 @@ async def test_an_equal_table_is_opened(scene: EmulatorScene, tmp_path: Path) ->
         ServerUnavailable("OTSServerUnavailable", "Server is busy.", "r", 503),
         ServiceError("OTSClientError", "no error of the service: Too Many Requests", "", 429),
         ConnectError("no connection"),
+        CodecError("answer of 15 bytes is not a DescribeTableResponse"),
     ],
 )
 async def test_a_source_that_does_not_answer_is_asked_again_and_not_taken_for_the_sink(
@@ -140,6 +142,7 @@ async def test_a_source_that_does_not_answer_is_asked_again_and_not_taken_for_th
         assert status.document()["sink"]["failing"] is None
         monkeypatch.setattr(TableClient, "describe_table", describe)
 
+    status.sink_not_opened("the sink did not answer either, some time before")
     order = StopOrder((0.1, 0.2), lambda: 0.5)
     monkeypatch.setattr(order, "pause_before_retry", pause)
     await Start(WorkerSettings(TunnelId("any")), status, order).open_sink(sink)

@@ -11,7 +11,7 @@ from aiohttp.client_reqrep import ConnectionKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ots_tunnel.sinks.http_answer import MAX_RETRY_AFTER, NOT_BEGUN, Answer, retry_after, why_silent
+from ots_tunnel.sinks.http_answer import MAX_RETRY_AFTER, NOT_BEGUN, Answer, plain_words, retry_after, why_silent
 
 #: The parameters of an address may hold keys of the service.
 ADDRESS = "https://hooks.example/in?token=hush"
@@ -99,3 +99,22 @@ def test_a_retry_after_is_a_number_or_a_date(text: str, seconds: float) -> None:
 )
 def test_why_there_is_no_answer_is_told_without_the_address(error: Exception, words: str) -> None:
     assert why_silent(error, 2.5) == words
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "bad token ab12/cd+34&== .",
+        r"bad token ab12\/cd+34&== .",
+        "bad token ab12%2fcd%2B34%26%3d%3D .",
+        "bad token AB12/CD+34&== .",
+        "bad token ab12/cd+34&amp;== .",
+    ],
+)
+def test_a_secret_is_left_out_however_an_answer_writes_it(told: str) -> None:
+    assert plain_words(told.encode(), ["ab12/cd+34&=="]) == "bad token *** ."
+
+
+@pytest.mark.parametrize("length", [4, 6, 9])
+def test_the_beginning_of_a_secret_at_the_end_of_what_was_read_is_left_out(length: int) -> None:
+    assert plain_words(b"bad token " + b"topsecrets"[:length], ["topsecrets"]) == "bad token ***"

@@ -9,7 +9,7 @@ import hmac
 import json
 import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from ots_tunnel.model import Action, ChannelId, ChannelType, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks import Batch, Contact, Guard
+from ots_tunnel.sinks import Batch, Contact, Guard, http_sink
 from ots_tunnel.sinks.cloud_events import signature_headers
 from ots_tunnel.sinks.http_sink import HttpSink
 from tests.support.guards import ClosedGuard, OpenGuard
@@ -50,9 +50,13 @@ class Service:
         self.proxy: dict[str, str] = {}
         #: Body of every refusal.
         self.words = b""
+        #: Answers every batch, where there is one.
+        self.streamed: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
 
-    async def take(self, request: web.Request) -> web.Response:
+    async def take(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
+        if self.streamed is not None:
+            return await self.streamed(request)
         if self.lose_answers:
             return self._lose_answer(request, json.loads(body))
         self.under_way += 1
@@ -329,7 +333,7 @@ async def test_a_service_that_refuses_everything_is_final(service: Service, stat
 @pytest.mark.parametrize(
     ("status", "way_out"),
     [
-        (401, "correct the secret of sink.http.hmacSecretFile"),
+        (401, "correct the keys in sink.http.url, or the secret of sink.http.hmacSecretFile"),
         (403, "let the service accept the events"),
         (404, "correct sink.http.url"),
         (410, ""),
@@ -360,6 +364,27 @@ async def test_an_answer_is_quoted_without_the_secrets_that_it_repeats(service: 
     assert ": not ***, ***, ***, *** x x" in raised.value.message
     assert len(raised.value.message) < 300
     assert raised.value.keys == ("id=1",)
+
+
+async def test_words_that_come_in_parts_are_read_and_those_that_never_come_are_not_waited_for(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_sink, "BODY_SECONDS", 0.3)
+    is_over = asyncio.Event()
+
+    async def take(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse(status=422)
+        await answer.prepare(request)
+        for part in (b"no such ", b"event type"):
+            await answer.write(part)
+            await asyncio.sleep(0.02)
+        await is_over.wait()
+        return answer
+
+    service.streamed = take
+    with pytest.raises(SinkRejected, match="refuses: no such event type"):
+        await write(service, numbered_record(1, 1))
+    is_over.set()
 
 
 async def test_nothing_is_sent_once_the_channel_is_lost(service: Service) -> None:

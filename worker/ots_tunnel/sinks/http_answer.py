@@ -12,9 +12,12 @@ No header proves the contrary: Varnish adds a Retry-After to the 503 that it mak
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from html import escape
+from urllib.parse import quote, quote_plus
 
 import aiohttp
 
@@ -26,12 +29,15 @@ REQUEST_TIMEOUT = 408
 MAX_RETRY_AFTER = 600.0
 #: Statuses that a single event can cause.
 ABOUT_ONE_EVENT = frozenset((400, 413, 422))
-#: Bytes of a refusal's body that are read, and characters of it that a message has room for.
-MAX_BODY, MAX_WORDS = 4096, 200
+#: Bytes of a refusal's body that are read, seconds for which it is waited for, and characters that a message has room
+#: for.
+MAX_BODY, BODY_SECONDS, MAX_WORDS = 4096, 1.0, 200
+#: Characters of a key from which on it may be a secret: a shorter one is a part of many words.
+LEAST_SECRET = 4
 #: What only the owner of the service or of the document can end, and how.
 _WAYS_OUT = {
-    401: "correct the secret of sink.http.hmacSecretFile, or let the service accept its signature",
-    403: "let the service accept the events, or correct the secret of sink.http.hmacSecretFile",
+    401: "correct the keys in sink.http.url, or the secret of sink.http.hmacSecretFile that signs the events",
+    403: "let the service accept the events; keys are in sink.http.url, or sign them by sink.http.hmacSecretFile",
     404: "correct sink.http.url, or create what it leads to",
 }
 
@@ -94,13 +100,28 @@ def plain_words(body: bytes, secrets: Iterable[str]) -> str:
     """The beginning of a body on one line, without secrets that the service repeats, and what no log shows.
 
     Args:
-        secrets: keys of the service, as they may come back.
+        secrets: keys of the service, of `LEAST_SECRET` characters or more.
     """
     text = body.decode(errors="replace")
-    for secret in secrets:
-        text = text.replace(secret, "***")
+    # the longest first: a part of one may be another one
+    for form in sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True):
+        text = re.sub(re.escape(form), "***", text, flags=re.IGNORECASE)
+        text = _without_beginning(text, form)
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return line if len(line) <= MAX_WORDS else line[: MAX_WORDS - 1] + "…"
+
+
+def _forms(secret: str) -> set[str]:
+    """A secret as JSON, an address or a page writes it."""
+    return {secret, secret.replace("/", "\\/"), quote(secret, safe=""), quote_plus(secret), escape(secret)}
+
+
+def _without_beginning(text: str, form: str) -> str:
+    """The text without the beginning of a secret at its end, where it was cut off."""
+    for length in range(min(len(form) - 1, len(text)), LEAST_SECRET - 1, -1):
+        if text[-length:].lower() == form[:length].lower():
+            return text[:-length] + "***"
+    return text
 
 
 def retry_after(text: str, now: float) -> float:

@@ -34,7 +34,15 @@ from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, Events, batch_bod
 from ots_tunnel.sinks.contact import Tries, Writes
 from ots_tunnel.sinks.feed import SliceFeed
 from ots_tunnel.sinks.grouping import Grouping, Limits
-from ots_tunnel.sinks.http_answer import MAX_BODY, Answer, plain_words, retry_after, why_silent
+from ots_tunnel.sinks.http_answer import (
+    BODY_SECONDS,
+    LEAST_SECRET,
+    MAX_BODY,
+    Answer,
+    plain_words,
+    retry_after,
+    why_silent,
+)
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.lanes import fill_lanes
 from ots_tunnel.sinks.retries import write_backoff
@@ -42,9 +50,6 @@ from ots_tunnel.sinks.slices import Turns
 from ots_tunnel.sinks.tally import Tally
 from ots_tunnel.transport.authorities import Authorities
 from ots_tunnel.transport.guarded_body import GuardedBody
-
-#: Characters of a parameter of the address from which on it may be a secret: a shorter one is a part of many words.
-LEAST_SECRET = 4
 
 
 class HttpSink(Immediate):
@@ -175,7 +180,7 @@ class HttpSink(Immediate):
         attempt = 0
         fence = RequestFence(guard, self._deadline)
         while True:
-            answer = await self._post_once(body, message_id, fence)
+            answer = await self._post_once(body, message_id, fence, is_single=len(events) == 1)
             if answer.is_success:
                 return None
             if answer.is_refusal:
@@ -187,8 +192,8 @@ class HttpSink(Immediate):
             attempt += 1
             await asyncio.sleep(pause)
 
-    async def _post_once(self, body: bytes, message_id: str, guard: Guard) -> Answer:
-        """Send one request."""
+    async def _post_once(self, body: bytes, message_id: str, guard: Guard, *, is_single: bool) -> Answer:
+        """Send one request; with a refusal that is told comes what the service says."""
         assert self._session is not None, "open() comes first"
         headers = {"content-type": CONTENT_TYPE}
         headers |= signature_headers(body, message_id, self._clock(), self._secret())
@@ -209,7 +214,9 @@ class HttpSink(Immediate):
                     guarded.answered()
                 pause = retry_after(answer.headers.get("retry-after", ""), self._clock())
                 found = Answer(answer.status, pause, is_early)
-                return replace(found, words=await self._words(answer)) if found.is_refusal else found
+                # otherwise its halves are posted, and what is said of them is told
+                is_told = found.is_refusal and (is_single or not found.is_about_one_event)
+                return replace(found, words=await self._words(answer)) if is_told else found
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             await guarded.give_up()
             if guarded.refusal is not None:
@@ -221,20 +228,24 @@ class HttpSink(Immediate):
 
     async def _words(self, answer: aiohttp.ClientResponse) -> str:
         """What the service says with a refusal, as far as it comes: the refusal counts without it, too."""
-        try:
-            body = await answer.content.read(MAX_BODY)
-        except (aiohttp.ClientError, TimeoutError, OSError):
-            return ""
-        return plain_words(body, self._secrets())
+        body = b""
+        with suppress(aiohttp.ClientError, TimeoutError, OSError):
+            async with asyncio.timeout(BODY_SECONDS):
+                async for chunk in answer.content.iter_any():
+                    body += chunk
+                    if len(body) >= MAX_BODY:
+                        break
+        return plain_words(body[:MAX_BODY], self._secrets())
 
     def _secrets(self) -> list[str]:
-        """What no message shows: parameters of the address, and the secret that signs; the longest first."""
+        """What no message shows: parameters of the address, and the secret that signs."""
         query = self._url.partition("?")[2]
         found = {query, *(part.partition("=")[2] for part in query.split("&")), *(each for _, each in parse_qsl(query))}
         if self._secret_file is not None:
             with suppress(OSError):
-                found.add(self._secret_file.read_text(errors="replace").strip())
-        return sorted((each for each in found if len(each) >= LEAST_SECRET), key=len, reverse=True)
+                secret = self._secret_file.read_text(errors="replace").strip()
+                found |= {secret, secret.removeprefix("whsec_")}
+        return [each for each in found if len(each) >= LEAST_SECRET]
 
     def _secret(self) -> bytes | None:
         path: Path | None = self._secret_file

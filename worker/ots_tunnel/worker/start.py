@@ -89,7 +89,9 @@ class Start:
                 if isinstance(error, TunnelError) and not error.retryable:
                     raise
                 self._status.error = f"{type(error).__name__}: {error}"
-                if not isinstance(error, SourceUnanswered):  # of which the sink knows nothing
+                if isinstance(error, SourceUnanswered):
+                    self._status.sink_opened()  # it has answered by then
+                else:
                     self._status.sink_not_opened(self._status.error)
                 logger.warning("sink not ready", extra={**self._extra(LogAction.SINK_NOT_READY), "error": str(error)})
             finally:

@@ -101,6 +101,15 @@ def test_a_query_that_is_refused_leaves_no_mark_in_the_log_of_another_one(
     assert table.kept["ots-tunnel.source"] == "shop/orders/lake"
 
 
+def test_a_log_without_a_source_gets_that_of_a_new_query_too(table: type[Table]) -> None:
+    """One of an example, or of an earlier release: otherwise two sources could go on side by side."""
+    table.kept = {"ots-tunnel.kind": "changes"}
+    ChangeLog("s3a://lake/log", source="shop/orders/lake")(BATCH, 0)
+
+    with pytest.raises(QueryRefused, match=r"whose property ots-tunnel\.source tells it"):
+        ChangeLog("s3a://lake/log", source="shop/customers/lake")(BATCH, 0)
+
+
 def test_of_two_that_create_a_log_at_once_one_is_refused(table: type[Table], monkeypatch: pytest.MonkeyPatch) -> None:
     def overtake(found: Table) -> None:
         table.kept = {"ots-tunnel.kind": "changes", "ots-tunnel.source": "shop/orders/lake"}

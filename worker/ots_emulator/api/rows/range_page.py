@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ots_emulator.api.rows.capacity import read_bytes, version_bytes
 from ots_emulator.api.rows.projection import Projection
 from ots_emulator.api.rows.wide_rows import cut_row
+from ots_emulator.refusal import Refusal
 from ots_emulator.settings import Settings
 from ots_emulator.tables.keys import Key
 from ots_emulator.tables.table import Table
@@ -54,8 +55,14 @@ def read_page(
     for scanned, (key, image) in enumerate(scan, 1):
         row: bytes | None = image
         if not as_stored and not (single_as_stored and table.single_versions(key)):
-            row = projection.apply(image, table.schema.names)
-            # A page ends early where its expressions have done much, so that the next one goes on from there.
+            try:
+                row = projection.apply(image, table.schema.names)
+            except Refusal:
+                if scanned == 1 or projection.work.left >= 0:
+                    raise
+                # A page ends before a row for which its expressions have no work left: the next one begins with it.
+                return Page(rows, read_bytes(rows, version), key)
+            # And where they have done much, which costs less than the part of a row.
             most_rows = scanned if projection.work.is_low else most_rows
         if row is not None and (token or len(row) > most_bytes):
             row, behind = cut_row(row, most_bytes, token if key == span.start else b"")

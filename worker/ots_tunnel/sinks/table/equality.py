@@ -15,6 +15,7 @@ from ots_tunnel.config import SinkDocument
 from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.errors import (
     AuthFailed,
+    CodecError,
     ObjectNotExist,
     ParameterInvalid,
     PermissionDenied,
@@ -91,7 +92,7 @@ class SourceTable:
         except _FINAL as error:
             text = f"{self._where}: {error.message}"
             raise type(error)(error.code, text, error.request_id, error.http_status) from error
-        except (ServiceError, TransportError) as error:
+        except (ServiceError, TransportError, CodecError) as error:
             raise SourceUnanswered(f"{self._where}: {error}") from error
         problems = check_destination(_schema(source), _schema(destination))
         if problems:

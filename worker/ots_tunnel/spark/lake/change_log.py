@@ -98,8 +98,8 @@ class ChangeLog:
         table.create(columns_in(batch.schema), {_KIND: "changes", **named})
         has_source = bool(named) or self._has_source(table)
         check_folder(table, query, batch_id)
-        # one of an earlier release belongs to whoever has written to it, and not to whoever is refused
-        if not has_source and table.last_batch(query, batch_id) is not None:
+        # not before: a query that is refused would have taken the log of another one
+        if not has_source:
             table.set_property(_SOURCE, self.source)
 
     def _has_source(self, table: LakeTable) -> bool:
@@ -110,7 +110,8 @@ class ChangeLog:
         if found is not None and found != self.source:
             raise QueryRefused(
                 f"path {table.path!r}: found a change log of {found!r}, wanted is one of {self.source!r}; allowed is "
-                "an empty path, or the table of this source"
+                f"an empty path, or the table of this source, whose property {_SOURCE} tells it: unset it where it is "
+                "wrong"
             )
         return found is not None
 

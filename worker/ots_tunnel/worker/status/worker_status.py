@@ -77,7 +77,7 @@ class WorkerStatus:
         self.state = after(self.state, event)
 
     def sink_opened(self) -> None:
-        """The sink is open."""
+        """The sink is open, or answers, while something else keeps it from being opened."""
         self.unopened = None
 
     def sink_not_opened(self, error: str) -> None:

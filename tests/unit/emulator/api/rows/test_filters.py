@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ots_emulator.api.rows.patterns import WORK, Work, pattern_of
 from ots_tunnel.errors import ServiceError
 from ots_tunnel.model import Marker, Value
 from ots_tunnel.protocol import table_pb2 as pb
@@ -287,3 +288,20 @@ async def test_a_range_whose_expression_has_much_to_do_comes_in_more_pages(drive
     assert first + second == keys
     assert len(first) < len(keys)
     assert not end
+
+
+async def test_a_row_for_which_an_expression_has_no_work_left_begins_the_next_page(driver: Driver) -> None:
+    """Each row has enough by itself: less than half of the work, and then more than is left."""
+    expression = "(x" + "[ab]{900}" * 5 + "y)"
+    states = pattern_of(expression, Work()).states
+    for key, share in enumerate((0.3, 0.75, 0.1)):
+        await driver.put(key, put("a", "q" * min(16_384, int(share * WORK / states))))
+    heavy = single("a", "NOT_EQUAL", "x", strict=False, **part(expression))
+
+    pages, start = [], LOW
+    while start:
+        found, following = await driver.range(start, HIGH, filter=heavy)
+        pages.append(found)
+        start = decode_primary_key(following) if following else ()
+
+    assert pages == [[0], [1], [2]]
