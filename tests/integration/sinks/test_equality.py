@@ -148,6 +148,7 @@ async def test_a_source_that_does_not_answer_is_asked_again_and_not_taken_for_th
     await Start(WorkerSettings(TunnelId("any")), status, order).open_sink(sink)
     await sink.close()
 
+    assert status.error is None
     assert len(tries) == 1
     assert tries[0].startswith(f"SourceUnanswered: source.table '{TABLE}' in instance 'demo' at http")
 

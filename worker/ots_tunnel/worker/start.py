@@ -82,6 +82,7 @@ class Start:
                     self._opening = limit
                     with self.showing_repeats():
                         await sink.open()
+                    self._status.error = None
                     return self._status.sink_opened()
             except (TunnelError, TimeoutError) as error:
                 if isinstance(error, TimeoutError) and limit.expired():
