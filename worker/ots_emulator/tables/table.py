@@ -298,7 +298,9 @@ class Table:
         return last - first
 
     def split(self, partition: Partition | None, now_us: int, *, at: Key | None = None) -> list[Partition]:
-        """Split a partition, by default the one with most rows near its median; return parent and children.
+        """Split a partition near its median, by default the one with most rows of those that can be split.
+
+        Returns parent and children.
 
         Raises:
             Refusal: no log, the partition is closed or has the rows of fewer than two partition keys, or `at` lies
@@ -308,11 +310,12 @@ class Table:
         if log is None:
             raise parameter_invalid(f"table {self.name!r} has no stream, so its partitions have no history to split")
         if partition is None:
-            partition = max(log.open_partitions, key=self.rows_of)
+            largest_first = sorted(log.open_partitions, key=self.rows_of, reverse=True)
+            partition = next(filter(self._middle_of, largest_first), largest_first[0])
         if partition.closed_us is not None:
             raise parameter_invalid(f"partition {partition.id} is closed")
         if at is None:
-            at = middle(self._rows, *self._span_of(partition))
+            at = self._middle_of(partition)
         if at is None:
             text = f"partition {partition.id} cannot be split: its rows have fewer than 2 partition keys"
             raise parameter_invalid(text)
@@ -350,6 +353,9 @@ class Table:
         """Return up to `parts` - 1 existing partition keys that cut the rows into about equal parts."""
         return quantiles(self._rows, parts)
 
+    def _middle_of(self, partition: Partition) -> Key | None:
+        return middle(self._rows, *self._span_of(partition))
+
     def _span_of(self, partition: Partition) -> tuple[int, int]:
         end = self.log.end_of(partition) if self.log is not None else None
         last = len(self._rows) if end is None else self._rows.index(end)
@@ -360,7 +366,7 @@ class Table:
         for partition in sorted(self.log.open_partitions, key=self.rows_of, reverse=True):
             if self.rows_of(partition) < self._partition_rows:
                 break
-            at = middle(self._rows, *self._span_of(partition))
+            at = self._middle_of(partition)
             if at is not None:
                 self.split(partition, now_us, at=at)
                 break

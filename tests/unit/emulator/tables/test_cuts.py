@@ -71,6 +71,16 @@ async def test_a_partition_of_one_partition_key_is_not_split(make_driver: type[D
     assert await cuts(driver) == []
 
 
+async def test_the_largest_partition_that_can_be_split_is_split(make_driver: type[Driver]) -> None:
+    driver = make_driver()
+    await create(driver, ("a", range(100)), ("b", range(10)), ("c", range(10)))
+    driver.emulator.split("demo", "two")
+
+    driver.emulator.split("demo", "two")
+
+    assert await cuts(driver) == ["b", "c"]
+
+
 async def test_a_table_splits_itself_between_partition_keys(make_driver: type[Driver]) -> None:
     driver = make_driver(partitions=4, partition_rows=16)
     await create(driver, ("hot", range(150)), ("a", range(20)), ("b", range(20)), ("c", range(20)), ("z", range(20)))
