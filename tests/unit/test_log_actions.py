@@ -8,16 +8,14 @@ from pathlib import Path
 
 import ots_tunnel
 from ots_tunnel.log_actions import LogAction
+from tests.support.suite.log_calls import LEVELS, nodes_of, wrong_levels
 
-LEVELS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
+PACKAGE = Path(ots_tunnel.__file__).parent
 
 
 def nodes() -> Iterator[tuple[str, ast.AST]]:
-    """Every syntax node of the package, with the place for a message."""
-    package = Path(ots_tunnel.__file__).parent
-    for file in sorted(package.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text())):
-            yield f"{file.relative_to(package)}:{getattr(node, 'lineno', 0)}", node
+    """Every syntax node of the package, with its place for a message."""
+    return nodes_of(PACKAGE)
 
 
 def actions_named(node: ast.AST) -> list[ast.expr]:
@@ -101,18 +99,7 @@ def test_every_action_is_logged_somewhere() -> None:
 
 
 def test_a_line_has_a_level_that_its_action_names() -> None:
-    calls = [node for _, node in nodes() if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
-    wrong = [
-        f"{node.attr}: {call.func.attr}"
-        for call in calls
-        if call.func.attr in LEVELS - {"log"} and getattr(call.func.value, "id", "") == "logger"
-        for node in ast.walk(call)
-        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "LogAction" and node.attr.isupper()
-        if call.func.attr.upper().replace("EXCEPTION", "ERROR") not in LogAction[node.attr].levels
-    ]
-
-    assert wrong == []
-    assert all(set(action.levels) <= {level.upper() for level in LEVELS} and action.levels for action in LogAction)
+    assert wrong_levels(PACKAGE, LogAction.__members__) == []
 
 
 def test_every_log_call_carries_keys() -> None:

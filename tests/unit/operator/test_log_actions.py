@@ -8,31 +8,18 @@ from pathlib import Path
 
 import ots_tunnel_operator
 from ots_tunnel_operator.log_actions import DESCRIPTIONS, LogAction
+from tests.support.suite.log_calls import LEVELS, nodes_of, wrong_levels
 
 PACKAGE = Path(ots_tunnel_operator.__file__).parent
-LEVELS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 
 
 def nodes() -> Iterator[tuple[str, ast.AST]]:
     """Every syntax node of the package, with its place for a message."""
-    for file in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text())):
-            yield f"{file.relative_to(PACKAGE)}:{getattr(node, 'lineno', 0)}", node
+    return nodes_of(PACKAGE)
 
 
 def test_a_line_has_a_level_that_its_action_names() -> None:
-    calls = [node for _, node in nodes() if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
-    wrong = [
-        f"{node.attr}: {call.func.attr}"
-        for call in calls
-        if call.func.attr in LEVELS - {"log"} and getattr(call.func.value, "id", "") == "logger"
-        for node in ast.walk(call)
-        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "LogAction" and node.attr.isupper()
-        if call.func.attr.upper().replace("EXCEPTION", "ERROR") not in LogAction[node.attr].levels
-    ]
-
-    assert wrong == []
-    assert all(set(action.levels) <= {level.upper() for level in LEVELS} and action.levels for action in LogAction)
+    assert wrong_levels(PACKAGE, LogAction.__members__) == []
 
 
 def test_log_actions_are_an_interface() -> None:
