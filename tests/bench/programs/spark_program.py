@@ -2,8 +2,9 @@
 
     python -m tests.bench.programs.spark_program JSON
 
-JSON has `kind` (a name of `KINDS`), `options` of the source, `runs`: a table, or a tunnel, for each run, `schema` for
-reading, `rows` by table, and `folder` for what is written. A JSON line with `rows` ends each run.
+JSON has `kind` (a name of `KINDS`), `options` of the source, and more of them for the `first` run alone, `runs`: a
+table, or a tunnel, for each run, `schema` for reading, `rows` by table, and `folder` for what is written. A JSON line
+with `rows` ends each run.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ def main() -> None:
     register(spark)
     run = KINDS[given["kind"]]
     for number, name in enumerate(given["runs"]):
-        place = {**given["options"], given["of"]: name}
+        place = {**given["options"], given["of"]: name, **(given.get("first", {}) if not number else {})}
         rows = run(spark, {**given, "options": place}, Path(given["folder"], str(number)))
         print(json.dumps({"rows": rows}), flush=True)
     spark.stop()

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.bench.bench_scene import BenchScene, record_bytes
 from tests.bench.emulator_target import Goal
 from tests.bench.figures import Figure
-from tests.bench.spark.passes import LARGE, SMALL, Cost, cost_of, passes_of, tables_of
+from tests.bench.spark.passes import FIRST_OF_STREAM, LARGE, SMALL, Cost, cost_of, passes_of, tables_of
 from tests.bench.spark.rows import create_rows
 from tests.bench.spark.session import SparkHost
 from tests.bench.spark.works import KEYS, SparkWork
@@ -84,7 +84,7 @@ class SparkBench:
             rows = tables_of(self._pairs, str(small), str(large), work.warm)
             tunnels = [await self._scene.create_tunnel(LOG, int(each)) for each in rows]
             options |= {"table": LOG, "columns": ", ".join(f"{name} {kind}" for name, kind in work.declared)}
-            runs, given = [each.name for each in tunnels], {"of": "tunnel"}
+            runs, given = [each.name for each in tunnels], {"of": "tunnel", "first": FIRST_OF_STREAM}
         else:
             runs = tables_of(self._pairs, "small", "large")
             given = {"of": "table", "rows": dict(zip(("small", "large"), self._sizes, strict=True))}

@@ -26,8 +26,9 @@ PATIENCE = 1_200
 SMALL, LARGE = 100_000, 500_000
 #: Large tables that are read before the first pair: the just-in-time compiler takes a million rows.
 WARM = 2
-#: The same of a stream, whose code runs once for each batch of some forty thousand rows.
+#: The same of a stream, and options of the first one: planning runs once for each batch, and takes some two hundred.
 WARM_STREAM = 6
+FIRST_OF_STREAM = {"maxBytesPerBatch": str(1 << 20)}
 
 
 class Pass(NamedTuple):

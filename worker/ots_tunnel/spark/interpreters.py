@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterator
+from functools import cache
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -21,13 +22,14 @@ def is_of_spark() -> bool:
     return program is not None and str(program.name).startswith("pyspark.")
 
 
+@cache  # to count what is frozen is a walk over all of it
 def settle() -> None:
     """Let later collections leave out what the interpreter has by now; only the first call does something.
 
     What is no longer used is collected before. A later task imports little that the first one did not. Nothing happens
     in an interpreter of someone else.
     """
-    if is_of_spark() and not gc.get_freeze_count():
+    if is_of_spark():
         gc.collect()
         gc.freeze()
 

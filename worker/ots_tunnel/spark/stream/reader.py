@@ -30,14 +30,13 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from ots_tunnel.errors import TunnelError
-from ots_tunnel.model import ChannelId
-from ots_tunnel.protocol.page import encode_page, read_page
 from ots_tunnel.spark.interpreters import is_of_spark, settling
 from ots_tunnel.spark.stream.follower import Follower
 from ots_tunnel.spark.stream.offset_json import offset_from_json, offset_to_json
 from ots_tunnel.spark.stream.offsets import Offset
 from ots_tunnel.spark.stream.options import StreamOptions
 from ots_tunnel.spark.stream.rows import StreamRows
+from ots_tunnel.spark.stream.span_partition import SpanPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,15 +45,7 @@ if TYPE_CHECKING:
 WAIT_SECONDS: Final = 0.3
 
 
-class SpanPartition(InputPartition):  # type: ignore[misc]  # pyspark has no types we follow
-    """The records of one channel in a batch, pickled to a task: as a page of the tunnel, and not one by one."""
-
-    def __init__(self, channel_id: ChannelId, page: bytes) -> None:
-        super().__init__(channel_id)
-        self.page = page
-
-
-class TunnelReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
+class TunnelReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark has no types we follow
     """Follows a tunnel, in any minor of PySpark; see the module for its processes."""
 
     def __init__(self, options: StreamOptions, rows: StreamRows) -> None:
@@ -78,7 +69,7 @@ class TunnelReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
             found = self._following().records_of(offset_from_json(end))
             for records in found.values():
                 self._rows.check(records)
-            return [SpanPartition(name, encode_page(records)) for name, records in found.items() if records]
+            return [SpanPartition.of(name, records) for name, records in found.items() if records]
         except TunnelError as error:
             raise error.with_traceback(None) from None
 
@@ -87,8 +78,7 @@ class TunnelReader(DataSourceStreamReader):  # type: ignore[misc]  # as above
         if not isinstance(partition, SpanPartition):
             return
         try:
-            records = read_page(partition.page).records
-            yield from settling(self._rows.batches(records, ChannelId(partition.value)))
+            yield from settling(self._rows.batches(partition.records(), partition.channel_id))
         except TunnelError as error:
             raise error.with_traceback(None) from None
 

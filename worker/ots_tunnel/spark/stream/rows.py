@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ots_tunnel.sinks.files.rows.declared import Declared
     from ots_tunnel.sinks.files.rows.row_form import RowForm
 
+#: Bytes of records in an Arrow batch: a task has nothing else to do meanwhile, and Spark takes each batch apart anew.
+BATCH_BYTES: Final = 4 << 20
 #: A value of each type of key column, by its name in Spark.
 _SAMPLES: Final[dict[str, KeyValue]] = {"bigint": 0, "string": "", "binary": b""}
 #: The types of declared columns by their names in Spark.
@@ -80,7 +82,7 @@ class StreamRows:
 
         # Spark takes batches of exactly its own schema
         wanted = to_arrow_schema(self.schema())
-        for batch in self._form().batches(records, channel_id, self._arrow()):
+        for batch in self._form().batches(records, channel_id, self._arrow(), BATCH_BYTES):
             yield batch if wanted.equals(batch.schema) else batch.cast(wanted)
 
     def check(self, records: Sequence[Record]) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ots_tunnel.model import ChannelId, PrimaryKey
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.rows.arrow_rows import schema_of
-from ots_tunnel.sinks.files.rows.change_columns import change_batches
+from ots_tunnel.sinks.files.rows.change_columns import TWIN_BYTES, change_batches
 from ots_tunnel.sinks.files.rows.declared import Declared
 from ots_tunnel.sinks.files.rows.typed_columns import typed_batches
 from ots_tunnel.sinks.files.rows.typed_rows import typed_schema
@@ -39,8 +39,13 @@ class RowForm(Protocol):
         """
         ...
 
-    def batches(self, records: Sequence[Record], channel_id: ChannelId, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, records: Sequence[Record], channel_id: ChannelId, schema: pa.Schema, most: int = TWIN_BYTES
+    ) -> Iterator[pa.RecordBatch]:
         """The rows of records, in their order.
+
+        Args:
+            most: bytes of a batch, during which no other thread runs.
 
         Raises:
             CodecError: a record is malformed, or its key has other columns; some of those before it have been given.
@@ -63,9 +68,11 @@ class ChangeLogForm:
         """See `RowForm.schema`."""
         return schema_of(key)
 
-    def batches(self, records: Sequence[Record], channel_id: ChannelId, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, records: Sequence[Record], channel_id: ChannelId, schema: pa.Schema, most: int = TWIN_BYTES
+    ) -> Iterator[pa.RecordBatch]:
         """See `RowForm.batches`."""
-        return change_batches(records, channel_id, schema)
+        return change_batches(records, channel_id, schema, most)
 
     def repeating(self) -> Sequence[str]:
         """See `RowForm.repeating`."""
@@ -86,9 +93,11 @@ class TypedForm:
         """See `RowForm.schema`."""
         return typed_schema(key, self.declared)
 
-    def batches(self, records: Sequence[Record], channel_id: ChannelId, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, records: Sequence[Record], channel_id: ChannelId, schema: pa.Schema, most: int = TWIN_BYTES
+    ) -> Iterator[pa.RecordBatch]:
         """See `RowForm.batches`."""
-        return typed_batches(records, channel_id, schema, self.declared)
+        return typed_batches(records, channel_id, schema, self.declared, most)
 
     def repeating(self) -> Sequence[str]:
         """See `RowForm.repeating`; a version is mostly that of the rows around it."""
