@@ -11,15 +11,18 @@ No header proves the contrary: Varnish adds a Retry-After to the 503 that it mak
 
 from __future__ import annotations
 
+import codecs
 import os
-import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from html import escape
-from urllib.parse import quote, quote_plus
 
 import aiohttp
+from yarl import URL
+
+from ots_tunnel.transport.readings import Readings, TooManyReadings
+from ots_tunnel.transport.secret_forms import secret_forms
 
 #: Statuses by which a service, or a proxy before it, says that it has not begun: RFC 8470 and RFC 6585. 408 is not one
 #: of them: proxies use it also for a service that did not answer in time.
@@ -32,8 +35,10 @@ ABOUT_ONE_EVENT = frozenset((400, 413, 422))
 #: Bytes of a refusal's body that are read, seconds for which it is waited for, and characters that a message has room
 #: for.
 MAX_BODY, BODY_SECONDS, MAX_WORDS = 4096, 1.0, 200
-#: Characters of a key from which on it may be a secret: a shorter one is a part of many words.
-LEAST_SECRET = 4
+#: Characters in which secrets are searched: more than are quoted, because secrets become shorter.
+SEARCHED_WORDS = 600
+#: In the place of what cannot be searched for secrets.
+UNQUOTED = "(its answer is not quoted: it {})"
 #: What only the owner of the service or of the document can end, and how.
 _WAYS_OUT = {
     401: "correct the keys in sink.http.url, or the secret of sink.http.hmacSecretFile that signs the events",
@@ -96,32 +101,41 @@ class Answer:
         return ": ".join(part for part in parts if part)
 
 
-def plain_words(body: bytes, secrets: Iterable[str]) -> str:
+def plain_words(body: bytes, charset: str | None, secrets: Iterable[str]) -> str:
     """The beginning of a body on one line, without secrets that the service repeats, and what no log shows.
 
     Args:
-        secrets: keys of the service, of `LEAST_SECRET` characters or more.
+        charset: that the answer names, whether there is one of that name or not.
+        secrets: keys of the service.
     """
-    text = body.decode(errors="replace")
-    # the longest first: a part of one may be another one
-    for form in sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True):
-        text = re.sub(re.escape(form), "***", text, flags=re.IGNORECASE)
-        text = _without_beginning(text, form)
+    text = _decoded(body, charset)
+    if "\0" in text:
+        return UNQUOTED.format("is no text")
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
-    return line if len(line) <= MAX_WORDS else line[: MAX_WORDS - 1] + "…"
+    forms = {form for secret in secrets for form in secret_forms(secret)}
+    try:
+        shown = Readings(line[:SEARCHED_WORDS].encode()).without(forms, b"***").decode(errors="replace")
+    except TooManyReadings:
+        return UNQUOTED.format("has too many escapes")
+    return shown if len(shown) <= MAX_WORDS else shown[: MAX_WORDS - 1] + "…"
 
 
-def _forms(secret: str) -> set[str]:
-    """A secret as JSON, an address or a page writes it."""
-    return {secret, secret.replace("/", "\\/"), quote(secret, safe=""), quote_plus(secret), escape(secret)}
+def secrets_of(url: str) -> set[str]:
+    """The parameters of an address, which may hold keys of the service, as it was written and as it is sent."""
+    found = {url.partition("?")[2], URL(url).raw_query_string}
+    parts = {part for query in found for part in query.split("&")}
+    return found | parts | {part.partition("=")[2] for part in parts}
 
 
-def _without_beginning(text: str, form: str) -> str:
-    """The text without the beginning of a secret at its end, where it was cut off."""
-    for length in range(min(len(form) - 1, len(text)), LEAST_SECRET - 1, -1):
-        if text[-length:].lower() == form[:length].lower():
-            return text[:-length] + "***"
-    return text
+def _decoded(body: bytes, charset: str | None) -> str:
+    """Text without a last character that is cut off."""
+    has_mark = body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    for name in (charset, "utf-16" if has_mark else None):
+        with suppress(LookupError, ValueError):
+            if name is not None:
+                b"a".decode(name, "replace")  # refuses codecs that are no charsets, such as hex
+                return codecs.getincrementaldecoder(name)("replace").decode(body)
+    return codecs.getincrementaldecoder("utf-8")("replace").decode(body)
 
 
 def retry_after(text: str, now: float) -> float:

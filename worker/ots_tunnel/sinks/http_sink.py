@@ -22,7 +22,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
-from urllib.parse import parse_qsl
 
 import aiohttp
 
@@ -36,11 +35,11 @@ from ots_tunnel.sinks.feed import SliceFeed
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.http_answer import (
     BODY_SECONDS,
-    LEAST_SECRET,
     MAX_BODY,
     Answer,
     plain_words,
     retry_after,
+    secrets_of,
     why_silent,
 )
 from ots_tunnel.sinks.key_text import key_text
@@ -235,17 +234,16 @@ class HttpSink(Immediate):
                     body += chunk
                     if len(body) >= MAX_BODY:
                         break
-        return plain_words(body[:MAX_BODY], self._secrets())
+        return plain_words(body[:MAX_BODY], answer.charset, self._secrets())
 
-    def _secrets(self) -> list[str]:
+    def _secrets(self) -> set[str]:
         """What no message shows: parameters of the address, and the secret that signs."""
-        query = self._url.partition("?")[2]
-        found = {query, *(part.partition("=")[2] for part in query.split("&")), *(each for _, each in parse_qsl(query))}
+        found = secrets_of(self._url)
         if self._secret_file is not None:
             with suppress(OSError):
                 secret = self._secret_file.read_text(errors="replace").strip()
                 found |= {secret, secret.removeprefix("whsec_")}
-        return [each for each in found if len(each) >= LEAST_SECRET]
+        return found
 
     def _secret(self) -> bytes | None:
         path: Path | None = self._secret_file
