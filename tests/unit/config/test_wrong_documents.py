@@ -139,11 +139,43 @@ def message(tmp_path: Path, path: str, value: object) -> str:
             "sink.files.url: found 's3://bucket/a//b', allowed is a prefix without //",
         ),
         ("sink.files.url", "s3://bucket/..", "sink.files.url: found 's3://bucket/..', allowed is a prefix without //"),
-        ("sink.files.url", "s3://[bucket/", "sink.files.url: found 's3://[bucket/', allowed is file:///path or "),
+        ("sink.files.url", "s3://[bucket/", "sink.files.url: found an address, allowed is file:///path or "),
         (
             "sink.http.url",
             "https://hooks.shop.example/#/orders",
             "sink.http.url: found 'https://hooks.shop.example/#/orders', allowed is http(s)://host[:port]/path without",
+        ),
+        (
+            "sink.http.url",
+            "https://user:pa/ssw0rd@h/x",
+            "sink.http.url: found an address with @, allowed is http(s)://host",
+        ),
+        (
+            "sink.http.url",
+            "https://user:p@ssw0rd@h/x",
+            "sink.http.url: found an address with @, allowed is http(s)://host",
+        ),
+        (
+            "sink.http.url",
+            "https://user:pa ssw0rd@h/x",
+            "sink.http.url: found an address with @, allowed is http(s)://host",
+        ),
+        (
+            "sink.http.url",
+            "https://user:pa?ssw0rd@h/x",
+            "sink.http.url: found an address with @, allowed is http(s)://host",
+        ),
+        ("sink.http.url", "https://user:ssw0rd", "sink.http.url: found an address, allowed is http(s)://host"),
+        ("sink.http.url", "https://user ssw0rd", "sink.http.url: found an address, allowed is http(s)://host"),
+        (
+            "sink.http.url",
+            "https://h/x?token=a'ssw0rd#f",
+            "sink.http.url: found 'https://h/x?***', allowed is http(s)://host",
+        ),
+        (
+            "sink.http.url",
+            "https://h/x?token=a ssw0rd",
+            "sink.http.url: found 'https://h/x?***', allowed is http(s)://host",
         ),
         (
             "sink.files",

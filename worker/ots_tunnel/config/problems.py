@@ -17,6 +17,8 @@ from ots_tunnel.config.allowed import SchemaNode
 MAX_SHOWN = 100
 #: Type of pydantic's error where a validator cannot raise `NotAllowed`.
 NOT_ALLOWED = "not_allowed"
+#: What cannot be a user name with a password: behind a colon are digits alone.
+_HOST = re.compile(r"([^\s:\[\]]*|\[[0-9a-fA-F:.]*\])(:[0-9]{0,5})?")
 _UNKNOWN = ("extra_forbidden", "invalid_key")
 
 
@@ -63,7 +65,7 @@ def looks_secret(value: object) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value for a message: no collections, and no user name, password or query of an address."""
+    """A value for a message: no collections, and no address with a user name or password, and none with its query."""
     match value:
         case None:
             return "nothing"
@@ -75,9 +77,19 @@ def shown(value: object) -> str:
             return str(value).lower()
     if looks_secret(value):
         return "a secret"
-    text = re.sub(r"//[^/@\s]*@", "//***@", str(value) if isinstance(value, int | float) else repr(str(value)))
-    text = re.sub(r"(//[^?\s]*\?)[^\s']*", r"\1***", text)
+    if isinstance(value, int | float):
+        return str(value)
+    text = str(value)
+    if "//" in text and _may_have_login(text):
+        return "an address with @" if "@" in text else "an address"
+    text = repr(re.sub(r"(?s)(//[^?]*\?).*", r"\1***", text))
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+
+
+def _may_have_login(address: str) -> bool:
+    """Whether there may be a user name or password: where they end is not known in a wrong address."""
+    host = re.split("[/?#]", address.partition("//")[2])[0]
+    return "@" in address or _HOST.fullmatch(host) is None
 
 
 def _clause(item: Mapping[str, Any], root: SchemaNode | None) -> str:
