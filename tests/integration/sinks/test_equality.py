@@ -21,6 +21,7 @@ from ots_tunnel.errors import (
     PermissionDenied,
     ServerUnavailable,
     ServiceError,
+    SinkError,
     TunnelError,
     WrongDestination,
 )
@@ -61,14 +62,19 @@ async def create(scene: EmulatorScene, table: str, *, automatic: bool = False, *
 
 def fail_for_source(monkeypatch: pytest.MonkeyPatch, error: TunnelError) -> None:
     """Descriptions of the source fail; those of the copy do not."""
+    fail_for(monkeypatch, TABLE, error)
+
+
+def fail_for(monkeypatch: pytest.MonkeyPatch, failing: str, error: TunnelError) -> None:
+    """Descriptions of one table fail."""
     describe = TableClient.describe_table
 
-    async def describe_copy_alone(client: TableClient, table: str) -> TableDescription:
-        if table == TABLE:
+    async def describe_others(client: TableClient, table: str) -> TableDescription:
+        if table == failing:
             raise error
         return await describe(client, table)
 
-    monkeypatch.setattr(TableClient, "describe_table", describe_copy_alone)
+    monkeypatch.setattr(TableClient, "describe_table", describe_others)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +99,19 @@ async def test_a_table_that_cannot_be_equal_is_refused(
     assert f"sink.tablestore.table '{COPY}' in instance 'demo'" in str(caught.value)
     assert told in str(caught.value)
     assert exit_code(caught.value) == 4
+
+
+async def test_a_page_in_the_place_of_the_destination_can_be_tried_again(
+    scene: EmulatorScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_for(monkeypatch, COPY, CodecError("answer of 30 bytes is not a DescribeTableResponse"))
+    sink = open_sink(document(scene, tmp_path, "Fail"))
+
+    with pytest.raises(SinkError, match=rf"^sink\.tablestore\.table '{COPY}' in .*: answer of 30 bytes") as caught:
+        await sink.open()
+    await sink.close()
+
+    assert caught.value.retryable
 
 
 async def test_a_source_that_may_not_be_described_is_none_to_compare_with(

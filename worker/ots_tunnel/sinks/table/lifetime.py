@@ -136,7 +136,7 @@ class Lifetime:
         """Describe the table, unless that was begun after the mark `since`.
 
         Raises:
-            SinkRejected, ServiceError, TransportError: the table cannot be described.
+            SinkRejected, SinkError, ServiceError, TransportError: the table cannot be described.
         """
         async with self._turn:
             if self._known > since:
@@ -156,7 +156,7 @@ class Lifetime:
         """What is to be sent again of refused changes, now that some of their cells have expired.
 
         Raises:
-            SinkRejected, ServiceError, TransportError: see `renew`.
+            SinkRejected, SinkError, ServiceError, TransportError: see `renew`.
         """
         suspects = [refusal for refusal in refusals if self._may_be_expired(refusal)]
         if suspects:

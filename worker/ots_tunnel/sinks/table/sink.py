@@ -11,7 +11,16 @@ from ots_tunnel.client.table import TableClient
 from ots_tunnel.client.table_calls import TableDescription
 from ots_tunnel.config import DeliveryConfig, SinkDocument, TablestoreSinkConfig
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials
-from ots_tunnel.errors import AuthFailed, ObjectNotExist, PermissionDenied, ServiceError, SinkRejected, WrongDestination
+from ots_tunnel.errors import (
+    AuthFailed,
+    CodecError,
+    ObjectNotExist,
+    PermissionDenied,
+    ServiceError,
+    SinkError,
+    SinkRejected,
+    WrongDestination,
+)
 from ots_tunnel.fence import Guard
 from ots_tunnel.model import KeyColumn, key_type_name
 from ots_tunnel.protocol.record import Record
@@ -123,8 +132,8 @@ class TablestoreSink(Immediate):
 
         Raises:
             SinkRejected: the table does not exist, may not be read, or cannot be equal.
-            ServiceError, TransportError: the destination does not answer. SourceUnanswered, ServiceError: see
-                `SourceTable.check`.
+            SinkError, ServiceError, TransportError: the destination does not answer. SourceUnanswered: see
+                `SourceTable.check`, also for a ServiceError.
         """
         await self._lifetime.renew(self._lifetime.now)
         if self._source is not None:
@@ -138,6 +147,9 @@ class TablestoreSink(Immediate):
             if error.retryable:
                 raise
             raise SinkRejected(error.code, self._explain(error)) from error
+        except CodecError as error:
+            # such as the page of a proxy with status 200, which says nothing about the table
+            raise SinkError(f"{self._where}: {error}") from error
         self._key, self._found = description.primary_key, description
         self._writer.writes.looked()
         return Described(description.time_to_live, description.service_time)
@@ -146,7 +158,7 @@ class TablestoreSink(Immediate):
         """Refuse a destination that was replaced by a table with another key: it refuses every row, and not this one.
 
         Raises:
-            WrongDestination, SinkRejected, ServiceError, TransportError: see `open`.
+            WrongDestination, SinkRejected, SinkError, ServiceError, TransportError: see `open`.
         """
         await self._lifetime.renew(self._lifetime.now)
         self._check_key(record)
