@@ -61,7 +61,7 @@ def without_order() -> None:
 def without_last_checkpoint() -> None:
     """A channel is handed back or ended without its last checkpoint (docs/architecture.md rule 2)."""
 
-    async def skip(self: Checkpointer, seconds: float) -> None:
+    async def skip(self: Checkpointer, seconds: float, try_seconds: float | None = None) -> None:
         return None
 
     Checkpointer.flush_within = skip

@@ -5,7 +5,14 @@ import logging
 
 import pytest
 
-from ots_tunnel.errors import ConnectionLost, OwnershipLost, SequenceNumberMismatch, ServerUnavailable, TunnelError
+from ots_tunnel.errors import (
+    ConnectionLost,
+    OwnershipLost,
+    ReadTimeout,
+    SequenceNumberMismatch,
+    ServerUnavailable,
+    TunnelError,
+)
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import FINISHED, Checkpoint, Token
 from ots_tunnel.worker.progress.checkpointer import HURRIED_RETRY, Checkpointer, belongs_to_us
@@ -209,6 +216,31 @@ async def test_retries_end_with_the_time_and_raise_the_last_error() -> None:
         await checkpointer.flush_within(10)
 
     assert checkpointer.durable == "t0"
+
+
+@pytest.mark.looptime
+async def test_a_stored_number_that_cannot_be_read_costs_no_more_than_the_time_of_a_try() -> None:
+    """As where the answer of a drain's last checkpoint is lost, and the service is unavailable afterwards."""
+    loop = asyncio.get_running_loop()
+
+    class Unreadable(Store):
+        async def get(self) -> Checkpoint:
+            await asyncio.sleep(35 if loop.time() - began < 20 else 0)
+            return await super().get()
+
+    store, began = Unreadable(), loop.time()
+    store.lose_answers = 1
+    checkpointer = Checkpointer(store, START, 5)
+    checkpointer.confirmed(Token("t1"))
+
+    with pytest.raises(ReadTimeout, match="not stored within 8 s"):
+        await checkpointer.flush_within(2, 8)
+    assert loop.time() - began <= 2 + 8
+
+    # it is in place, and still ours
+    await asyncio.sleep(20)
+    await checkpointer.flush_within(2, 8)
+    assert (store.stored, checkpointer.durable) == (Checkpoint(Token("t1"), 8), "t1")
 
 
 @pytest.mark.parametrize(

@@ -184,13 +184,13 @@ class Consumption:
         return end
 
     async def _store_last(self, checkpointer: Checkpointer) -> None:
-        """Step 4. The last try begins before a write would be abandoned, and may take D as that write may."""
+        """Step 4. The last try begins before a write would be abandoned, and takes at most D as that write does."""
         settings, seconds = self._context.settings, self._context.settings.timeout
         if self._stopped_at is not None:
             since = asyncio.get_running_loop().time() - self._stopped_at
             seconds = max(0.0, min(settings.write_deadline, settings.abandon_after - since))
         self._has_tried_last = True
-        await checkpointer.flush_within(seconds)
+        await checkpointer.flush_within(seconds, settings.write_deadline)
 
     async def _until_no_doubt(self) -> None:
         while True:
@@ -254,7 +254,7 @@ class Consumption:
         if self._checkpointer is None or self._has_tried_last or isinstance(error, OwnershipLost | ResourceGone):
             return
         try:
-            await self._checkpointer.flush()
+            await self._checkpointer.flush_within(0, self._context.settings.write_deadline)
         except TunnelError as again:
             logger.warning(
                 "progress before the failure is not durable",

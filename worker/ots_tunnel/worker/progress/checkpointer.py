@@ -19,7 +19,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
-from ots_tunnel.errors import OwnershipLost, SequenceNumberMismatch, ServerUnavailable, TransportError, TunnelError
+from ots_tunnel.errors import (
+    OwnershipLost,
+    ReadTimeout,
+    SequenceNumberMismatch,
+    ServerUnavailable,
+    TransportError,
+    TunnelError,
+)
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.model import Checkpoint, Token
 
@@ -187,8 +194,12 @@ class Checkpointer:
                     await self._adopt_stored(mismatch)
                     adopted += 1
 
-    async def flush_within(self, seconds: float) -> None:
+    async def flush_within(self, seconds: float, try_seconds: float | None = None) -> None:
         """Like `flush`, but repeats failed calls for `seconds`.
+
+        Args:
+            try_seconds: that one try may take. Reading the stored number, which follows a lost answer, repeats its call
+                for longer than a drain may take.
 
         Raises:
             OwnershipLost, TransportError, ServiceError: as `flush`; TransportError only after the time is over.
@@ -196,11 +207,21 @@ class Checkpointer:
         give_up_at = self._clock() + seconds
         while True:
             try:
-                return await self.flush()
+                return await self._flush_once(try_seconds)
             except (TransportError, ServerUnavailable):
                 if self._clock() + FLUSH_RETRY > give_up_at:
                     raise
             await self._sleep(FLUSH_RETRY)
+
+    async def _flush_once(self, seconds: float | None) -> None:
+        """A call that is broken off is one without an answer: whether it was carried out is found out by its number."""
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                await self.flush()
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise ReadTimeout(f"the checkpoint was not stored within {seconds:g} s") from error
 
     async def _write(self, token: Token, page: int) -> None:
         began = self._clock()
