@@ -323,6 +323,21 @@ def test_cells_near_their_expiry_are_left_out(tmp_path: Path) -> None:
     assert [cell["column"] for cell in different["first"][0]["cells"]] == ["x"]
 
 
+def test_cells_that_the_service_hides_already_by_its_own_clock_are_left_out(tmp_path: Path) -> None:
+    day = 86_400
+    now = int(time.time() * 1000)
+    source = replace(SCHEMA, ttl_seconds=day)
+    with verify_scene(tmp_path) as tables:
+        tables.create(replace(SCHEMA, name=COPY), source=source)
+        # the source's service hides them within the fifteen minutes by which its clock may be ahead
+        tables.fill(row(number, Column("x", 1, now - day * 1000 + number * 60_000)) for number in range(2, 14))
+        tables.emulator.advance_clock(880)
+        report = tables.report()
+
+    assert report["extra"] == 0
+    assert report["nearExpiry"] == 12
+
+
 def test_rows_that_become_equal_are_not_reported(tables: VerifyScene) -> None:
     tables.fill(row(number) for number in range(60))
     tables.put(SOURCE, [row(number) for number in range(100, 140)])

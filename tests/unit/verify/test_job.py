@@ -219,7 +219,7 @@ async def test_cells_near_their_expiry_follow_the_clock() -> None:
     def run(now: float) -> VerifyJob:
         return job_of(a, b, state_of(), times_to_live=(1000, -1), clock=lambda: now)
 
-    young, old = await run(1000).run(), await run(1200).run()
+    young, old = await run(200).run(), await run(400).run()
 
     assert (young.missing, young.near_expiry) == (1, 0)
     assert (old.missing, old.near_expiry) == (0, 1)

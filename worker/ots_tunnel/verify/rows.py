@@ -26,8 +26,9 @@ SHOWN_CHARACTERS = 60
 #: Characters or bytes that are shown before the first difference of two long values.
 SHOWN_BEFORE = 10
 
-#: Seconds around a cell's expiry in which it is left out. Own choice: more than clocks differ and pages are old.
-EXPIRY_MARGIN = 300.0
+#: Seconds around a cell's expiry in which it is left out: this machine's clock may be 900 s behind a service's before
+#: that refuses its requests, and pages are some minutes old. Equal cells are compared nevertheless.
+EXPIRY_MARGIN = 900.0 + 300.0
 
 #: Column and version of a cell, and its value as bytes.
 Contents = dict[tuple[bytes, int], bytes]
