@@ -21,12 +21,14 @@ from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.console.exit_codes import exit_code
-from ots_tunnel.errors import Explained, TunnelNotFound
-from ots_tunnel.model import Action
+from ots_tunnel.errors import ConfigError, Explained, TunnelNotFound
+from ots_tunnel.model import Action, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from ots_tunnel.replicate.job import Copied
+from ots_tunnel.replicate.job import Copied, StartOptions
+from ots_tunnel.replicate.state import JobState
 from ots_tunnel.tables import TableAdmin
+from ots_tunnel.verify.state_document import TablePlace
 from tests.support.commands.replicate_scene import compared, create_source, in_seconds, job, job_file
 from tests.support.verify_scene import BASE, COPY, INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, row
 from tests.support.waiting import until
@@ -79,14 +81,15 @@ async def test_changes_after_the_end_time_are_not_copied(scene: VerifyScene) -> 
 @pytest.mark.lasts(9)
 async def test_a_stopped_job_resumes(scene: VerifyScene) -> None:
     await asyncio.to_thread(create_source, scene, 3000)
-    first = job(scene, in_seconds(3600))
+    start = StartOptions(state=scene.folder / "state.json")
+    first = job(scene, in_seconds(3600), start=start)
     running = asyncio.create_task(first.run())
     await until(first.interrupt, 30, "the job can be interrupted")
     stopped = await asyncio.wait_for(running, 60)
     assert not stopped.complete
 
     said: list[str] = []
-    copied = await asyncio.wait_for(job(scene, in_seconds(1), said).run(), 60)
+    copied = await asyncio.wait_for(job(scene, in_seconds(1), said, start).run(), 60)
 
     assert copied.complete
     assert "resumes" in said[1]
@@ -142,8 +145,9 @@ async def test_a_stopped_job_of_an_empty_table_resumes(scene: VerifyScene, later
 @pytest.mark.lasts(17)
 async def test_two_runs_of_one_job_share_the_work(scene: VerifyScene) -> None:
     await asyncio.to_thread(create_source, scene, 1000)
-    end = in_seconds(3)
-    both = await asyncio.wait_for(asyncio.gather(job(scene, end).run(), job(scene, end).run()), 60)
+    end, start = in_seconds(3), StartOptions(state=scene.folder / "state.json")
+    runs = [job(scene, end, start=start) for _ in range(2)]
+    both = await asyncio.wait_for(asyncio.gather(*(run.run() for run in runs)), 60)
 
     assert [copied.complete for copied in both] == [True, True]
     assert (await compared(scene)).equal
@@ -153,8 +157,9 @@ async def test_two_runs_of_one_job_share_the_work(scene: VerifyScene) -> None:
 async def test_two_runs_with_channels_each_end(scene: VerifyScene) -> None:
     scene.emulator.call("set_partitions", INSTANCE, SOURCE, 2)
     await asyncio.to_thread(create_source, scene, 200)
-    end = in_seconds(3)
-    both = await asyncio.wait_for(asyncio.gather(job(scene, end).run(), job(scene, end).run()), 60)
+    end, start = in_seconds(3), StartOptions(state=scene.folder / "state.json")
+    runs = [job(scene, end, start=start) for _ in range(2)]
+    both = await asyncio.wait_for(asyncio.gather(*(run.run() for run in runs)), 60)
 
     assert all(copied.complete or copied.others for copied in both)
     assert any(copied.complete for copied in both), "the last one sees that everything is done"
@@ -261,6 +266,27 @@ def test_a_destination_with_rows_is_left_alone(scene: VerifyScene) -> None:
 
     result = invoke(job_file(scene, in_seconds(5)))
     assert "holds rows" in str(result.exception)
+
+
+@pytest.mark.lasts(6)
+async def test_a_destination_with_rows_is_left_alone_behind_a_tunnel_made_by_hand(scene: VerifyScene) -> None:
+    await asyncio.to_thread(create_source, scene, 5)
+    admin = TableAdmin(scene.emulator.endpoint, INSTANCE, KEYS)
+    await asyncio.to_thread(admin.create, replace(SCHEMA, name=COPY, deviation_seconds=9_223_372_036_854))
+    admin.close()
+    await asyncio.to_thread(scene.put, COPY, [row(77)])
+    client = TunnelClient(scene.emulator.endpoint, INSTANCE, KEYS)
+    tunnel_id = await client.create_tunnel(SOURCE, "copy", TunnelType.BaseAndStream)
+    await client.close()
+    start = StartOptions(state=scene.folder / "state.json")
+
+    with pytest.raises(ConfigError, match=r"holds rows, and tunnel 'copy' has delivered none.*--merge"):
+        await job(scene, in_seconds(1), start=start).run()
+
+    # a run that was killed behind its first rows has noted its table, and is resumed
+    place = TablePlace(endpoint=scene.emulator.endpoint, instance=INSTANCE, table=COPY)
+    JobState(start.state).keep(tunnel_id, place)
+    assert (await asyncio.wait_for(job(scene, in_seconds(1), start=start).run(), 60)).complete
 
 
 def test_a_wrong_end_time_is_found_before_any_call(scene: VerifyScene) -> None:

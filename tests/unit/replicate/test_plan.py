@@ -54,7 +54,8 @@ def tunnel(
         Findings(None, destination_exists=False),
         Findings(None, destination_exists=True, destination_empty=True),
         Findings(tunnel(), destination_exists=False),
-        Findings(tunnel(), destination_exists=True, destination_empty=False),
+        Findings(tunnel(), destination_exists=True, destination_empty=True),
+        Findings(tunnel(), destination_exists=True, destination_empty=False, known=True),
         Findings(tunnel(rows=5), destination_exists=True, destination_empty=False),
         Findings(tunnel(rows=5), destination_exists=True, source_empty=True),
         Findings(tunnel(status=ChannelStatus.TERMINATED, consume_point_ns=T0), destination_exists=True),
@@ -68,6 +69,11 @@ def test_a_job_starts_and_resumes(found: Findings) -> None:
     ("found", "text"),
     [
         (Findings(None, destination_exists=True, destination_empty=False), "'t2' holds rows.*--merge"),
+        # a tunnel that was made by hand
+        (
+            Findings(tunnel(), destination_exists=True, destination_empty=False),
+            "'t2' holds rows.*delivered none.*--merge",
+        ),
         (Findings(tunnel(rows=5), destination_exists=False), "'t2' does not exist.*--merge"),
         (Findings(tunnel(rows=5), destination_exists=True), "'t2' is empty.*--merge"),
         (

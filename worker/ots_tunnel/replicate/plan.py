@@ -4,7 +4,8 @@ A tunnel that exists under the job's name belongs to an earlier run, and the job
 job must not leave rows out of the copy, nor overwrite rows that did not come from the source. An empty destination
 lacks nothing if the tunnel has delivered no row, or if the source has no row any more: what happened since is still in
 the stream. A destination with rows must be the one that the tunnel has delivered to: the state file of an earlier run
-knows it (`state`), otherwise the tables may tell (`evidence`). A table that the state file knows is the only one, empty
+knows it (`state`), otherwise the tables may tell (`evidence`), once the tunnel has delivered rows: one that was made
+by hand and has delivered none has no rows there. A table that the state file knows is the only one, empty
 or not and with the first row or before it: a run that copies there may still be at work.
 """
 
@@ -29,6 +30,7 @@ class Findings:
         source_empty: whether the source is known to hold no row.
         other: the table that another run of this tunnel writes to, if that is another one.
         foreign: whether the destination is known to lack what the tunnel has delivered.
+        known: whether an earlier run of this tunnel has noted the destination as its own.
     """
 
     tunnel: TunnelDescription | None
@@ -37,6 +39,7 @@ class Findings:
     source_empty: bool = False
     other: TablePlace | None = None
     foreign: bool = False
+    known: bool = False
 
 
 def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -> None:
@@ -50,25 +53,8 @@ def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -
         ConfigError: the job must not start; the text names the reason and the ways out.
         Explained: the tunnel has expired.
     """
-    if found.tunnel is None:
-        if found.destination_exists and not found.destination_empty and not merge:
-            raise ConfigError(
-                f"destination table {table!r} holds rows, and tunnel {tunnel_name!r} does not exist yet: existing rows "
-                "of the source would overwrite them; empty or rename it, or allow it with --merge"
-            )
-        return
-    kind = found.tunnel.tunnel.tunnel_type
-    if kind is not TunnelType.BaseAndStream:
-        raise ConfigError(
-            f"ots-reader.tunnelName: tunnel {tunnel_name!r} has type {kind.name}, needed is BaseAndStream: "
-            "give another name"
-        )
-    if found.tunnel.tunnel.expired:
-        text = (
-            f"tunnel {tunnel_name!r} has expired: changes that were not copied are lost; delete it and copy into an "
-            "empty table"
-        )
-        raise Explained(text) from TunnelExpired("OTSTunnelExpired", text)
+    if found.tunnel is not None:
+        _check_tunnel(found.tunnel, tunnel_name)
     if merge:
         return
     if found.other is not None:
@@ -78,8 +64,38 @@ def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -
             "missing there, and rows that are there would be overwritten; correct ots-writer, give another tunnelName "
             "to copy everything, or go on without them with --merge"
         )
-    if not has_delivered(found.tunnel):
-        return
+    if found.tunnel is None or not has_delivered(found.tunnel):
+        _check_undelivered(found, tunnel_name, table)
+    else:
+        _check_delivered(found, tunnel_name, table)
+
+
+def _check_tunnel(tunnel: TunnelDescription, tunnel_name: str) -> None:
+    kind = tunnel.tunnel.tunnel_type
+    if kind is not TunnelType.BaseAndStream:
+        raise ConfigError(
+            f"ots-reader.tunnelName: tunnel {tunnel_name!r} has type {kind.name}, needed is BaseAndStream: "
+            "give another name"
+        )
+    if tunnel.tunnel.expired:
+        text = (
+            f"tunnel {tunnel_name!r} has expired: changes that were not copied are lost; delete it and copy into an "
+            "empty table"
+        )
+        raise Explained(text) from TunnelExpired("OTSTunnelExpired", text)
+
+
+def _check_undelivered(found: Findings, tunnel_name: str, table: str) -> None:
+    """Whose rows are there, if not the tunnel's: a run that is killed early has noted its table before it wrote."""
+    if found.destination_exists and not found.destination_empty and not found.known:
+        reason = "does not exist yet" if found.tunnel is None else "has delivered none of them, as far as is known"
+        raise ConfigError(
+            f"destination table {table!r} holds rows, and tunnel {tunnel_name!r} {reason}: existing rows "
+            "of the source would overwrite them; empty or rename it, or allow it with --merge"
+        )
+
+
+def _check_delivered(found: Findings, tunnel_name: str, table: str) -> None:
     behind = not found.destination_exists or found.destination_empty
     if behind and not found.source_empty:
         state = "is empty" if found.destination_exists else "does not exist"
