@@ -26,7 +26,7 @@ SOME_READINGS, READINGS_A_BYTE = 200, 2
 #: Numbers of characters, the longest one is that of `&#1114111;`.
 _DECIMAL, _HEXADECIMAL = re.compile(rb"[0-9]{1,7}").fullmatch, re.compile(rb"[0-9a-f]{1,7}").fullmatch
 #: What may be the first part of an escape, at the end of a text that was cut off.
-_BEGUN = re.compile(rb"[%&\\][^\s]{0,31}")
+_BEGUN = re.compile(rb"[%&\\][%&\\#;0-9A-Za-z]{0,31}")
 
 #: What a place reads, and where that ends.
 Reading = tuple[bytes, int]
