@@ -10,6 +10,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import nullcontext
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -364,6 +365,25 @@ async def test_an_answer_is_quoted_without_the_secrets_that_it_repeats(service: 
     assert ": not ***, ***, ***, *** x x" in raised.value.message
     assert len(raised.value.message) < 300
     assert raised.value.keys == ("id=1",)
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip", "deflate"])
+@pytest.mark.parametrize("status", [200, 404])
+async def test_the_status_of_an_answer_counts_that_cannot_be_unpacked(
+    service: Service, status: int, encoding: str
+) -> None:
+    async def take(request: web.Request) -> web.Response:
+        encodings.append(request.headers.get("accept-encoding"))
+        return web.Response(status=status, headers={"content-encoding": encoding}, body=b"no such encoding")
+
+    encodings: list[str | None] = []
+    service.streamed = take
+    refusal = pytest.raises(SinkRejected, match=r"refuses: \(its answer is not quoted: it is compressed\): correct")
+    async with asyncio.timeout(4):
+        with refusal if status == 404 else nullcontext():
+            await write(service, numbered_record(1, 1), deadline=5)
+
+    assert encodings == ["identity"]
 
 
 async def test_words_that_come_in_parts_are_read_and_those_that_never_come_are_not_waited_for(

@@ -36,6 +36,7 @@ from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.http_answer import (
     BODY_SECONDS,
     MAX_BODY,
+    UNQUOTED,
     Answer,
     plain_words,
     retry_after,
@@ -194,7 +195,7 @@ class HttpSink(Immediate):
     async def _post_once(self, body: bytes, message_id: str, guard: Guard, *, is_single: bool) -> Answer:
         """Send one request; with a refusal that is told comes what the service says."""
         assert self._session is not None, "open() comes first"
-        headers = {"content-type": CONTENT_TYPE}
+        headers = {"content-type": CONTENT_TYPE, "accept-encoding": "identity"}
         headers |= signature_headers(body, message_id, self._clock(), self._secret())
         guarded = GuardedBody(body, guard.check, self._timeout)
         try:
@@ -204,6 +205,8 @@ class HttpSink(Immediate):
                 headers=headers,
                 timeout=aiohttp.ClientTimeout(total=self._timeout),
                 allow_redirects=False,
+                # the status counts, whether what follows can be unpacked or not
+                auto_decompress=False,
                 ssl=self._authorities.context if self._authorities is not None else True,
             ) as answer:
                 is_early = not guarded.is_complete
@@ -227,6 +230,8 @@ class HttpSink(Immediate):
 
     async def _words(self, answer: aiohttp.ClientResponse) -> str:
         """What the service says with a refusal, as far as it comes: the refusal counts without it, too."""
+        if answer.headers.get("content-encoding", "identity").strip().lower() not in ("identity", ""):
+            return UNQUOTED.format("is compressed")
         body = b""
         with suppress(aiohttp.ClientError, TimeoutError, OSError):
             async with asyncio.timeout(BODY_SECONDS):
