@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -202,6 +203,29 @@ def test_ctrl_c_drains_the_worker(scene: VerifyScene) -> None:
 
     assert process.returncode == 130
     assert "the same command resumes" in out
+
+
+@pytest.mark.parametrize("silent", ["reader", "writer"])
+@pytest.mark.lasts(5)
+def test_ctrl_c_does_not_wait_for_a_side_that_never_answers(scene: VerifyScene, silent: str) -> None:
+    create_source(scene, 1)
+    with socket.create_server(("127.0.0.1", 0)) as silence:
+        silence.settimeout(30)
+        endpoint = f"http://127.0.0.1:{silence.getsockname()[1]}"
+        file = job_file(scene, in_seconds(3600), **{f"{silent}_endpoint": endpoint})
+        command = [sys.executable, "-m", "ots_tunnel", "replicate", str(file), "--state", str(file.with_name("state"))]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            connection, _ = silence.accept()
+            with connection:
+                process.send_signal(2)
+                _, told = process.communicate(timeout=8)
+        finally:
+            process.kill()
+            process.wait()
+
+    assert process.returncode == 130
+    assert told == "stopped before anything was copied\n"
 
 
 def invoke(file: Path, *more: str) -> Result:

@@ -1,12 +1,12 @@
-"""The thread pool for blocking calls."""
+"""The threads for blocking calls."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, TypeVar
+
+from ots_tunnel.threads import DaemonThreads
 
 R = TypeVar("R")
 
@@ -15,13 +15,14 @@ POOL_THREADS = 4
 
 
 async def run_blocking(call: Callable[..., R], *args: Any) -> R:
-    """Run a blocking call in the pool that all table calls of the process share.
+    """Run a blocking call in the threads that all table calls of the process share.
 
-    A cancelled caller stops waiting; the call itself ends by its own timeout.
+    A cancelled caller stops waiting; the call itself ends by its own timeout, or with the process, which does not wait
+    for it.
     """
-    return await asyncio.get_running_loop().run_in_executor(_pool(), call, *args)
+    return await _threads().run(call, *args)
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="table-admin")
+def _threads() -> DaemonThreads:
+    return DaemonThreads("table-admin", POOL_THREADS)
