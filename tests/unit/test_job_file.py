@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -122,6 +123,10 @@ def test_a_broken_file_is_reported(tmp_path: Path) -> None:
         load_job(tmp_path / "x")
     with pytest.raises(ConfigError, match="No such file"):
         load_job(tmp_path / "none")
+    (tmp_path / "x").write_text("[" * 100_000)
+    with pytest.raises(ConfigError, match="x: not JSON of a job: too deep"):
+        load_job(tmp_path / "x")
+    assert not is_job_file(tmp_path / "x")
 
 
 @pytest.mark.parametrize(
@@ -151,6 +156,12 @@ def test_an_end_time_without_a_zone_is_in_the_machines(monkeypatch: pytest.Monke
 def test_an_invalid_end_time_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=r"ots-reader\.endTime: found"):
         end_of(text, ZoneInfo("UTC"))
+
+
+@pytest.mark.parametrize("text", ["9999-12-31 23:59:59", "0001-01-01T00:00:00+08:00"])
+def test_an_end_time_that_no_year_has_in_utc_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=rf"ots-reader\.endTime: found {re.escape(repr(text))}, allowed are"):
+        end_of(text, ZoneInfo("America/New_York"))
 
 
 @pytest.mark.parametrize("text", ["2026-10-25 02:30:00", "2026-03-29 02:30:00"])

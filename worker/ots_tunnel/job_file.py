@@ -86,7 +86,7 @@ def is_job_file(path: Path) -> bool:
     """Whether a file has a section of a replication job, valid or not."""
     try:
         document = json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(document, dict) and not {"ots-reader", "ots-writer"}.isdisjoint(document)
 
@@ -103,6 +103,8 @@ def load_job(path: Path) -> JobFile:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except ValueError as error:
         raise ConfigError(f"{path}: not JSON: {error}") from error
+    except RecursionError:
+        raise ConfigError(f"{path}: not JSON of a job: too deep") from None
     try:
         return JobFile.model_validate(document)
     except ValidationError as error:
@@ -173,8 +175,16 @@ def end_of(text: str, zone: tzinfo | None) -> datetime:
         zone: zone of a text without an offset; None means this machine's zone.
 
     Raises:
-        ConfigError: the text is not a time, or the clocks change then, so that it names two moments or none.
+        ConfigError: the text is not a time, or the clocks change then, so that it names two moments or none, or it lies
+            outside of the years 1 to 9999.
     """
+    try:
+        return _end_of(text, zone)
+    except OverflowError:
+        raise ConfigError(f"ots-reader.endTime: found {text!r}, allowed are the years 1 to 9999 in UTC") from None
+
+
+def _end_of(text: str, zone: tzinfo | None) -> datetime:
     try:
         return _moment(datetime.strptime(text, END_TIME_FORMAT), text, zone)
     except ValueError:

@@ -43,6 +43,15 @@ def tables(tmp_path: Path) -> Iterator[VerifyScene]:
         yield made
 
 
+@pytest.mark.parametrize("option", ["--sample", "--recheck"])
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_what_is_no_number_is_refused(option: str, value: str) -> None:
+    refused = CliRunner().invoke(cli, ["verify", "none.json", option, value])
+
+    assert refused.exit_code == 2
+    assert f"Invalid value for '{option}'" in refused.output
+
+
 def test_the_same_table_is_refused(tables: VerifyScene) -> None:
     refused = tables.verify("--to-table", SOURCE)
 

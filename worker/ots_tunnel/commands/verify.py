@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ots_tunnel.commands.compared_tables import ComparedTables, table_options
+from ots_tunnel.commands.finite_range import FiniteRange
 from ots_tunnel.commands.signals import StopSignals
 from ots_tunnel.console.examples import examples
 from ots_tunnel.errors import TunnelError
@@ -32,7 +33,7 @@ DIFFERENT = 1
 @click.option(
     "--sample",
     "sample_percent",
-    type=click.FloatRange(0, 100, min_open=True),
+    type=FiniteRange(0, 100, min_open=True),
     help="Compare a random sample of the slices, in percent.",
 )
 @click.option("--seed", type=click.IntRange(0), help="Seed of the sample; default: a random one, which is printed.")
@@ -42,7 +43,7 @@ DIFFERENT = 1
 @click.option(
     "--recheck",
     "recheck_seconds",
-    type=click.FloatRange(0, 86_400),
+    type=FiniteRange(0, 86_400),
     default=0,
     metavar="SECONDS",
     help="Read differing rows again after this time and count only those that still differ; for tables that change.",

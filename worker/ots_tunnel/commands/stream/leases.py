@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from ots_tunnel.client.caller import ServiceCaller
+from ots_tunnel.commands.finite_range import FiniteRange
 from ots_tunnel.commands.output import Output
 from ots_tunnel.commands.service import Service, service_options
 from ots_tunnel.connections import Connection
@@ -46,7 +47,7 @@ LEAST_LAG: Final = 0.1
     show_default=True,
     help="Read one record at each checkpoint, whose age is the lag.",
 )
-@click.option("--watch", "seconds", type=click.FloatRange(0.1), help="Look again after so many seconds, until Ctrl-C.")
+@click.option("--watch", "seconds", type=FiniteRange(0.1), help="Look again after so many seconds, until Ctrl-C.")
 @service_options(ids=True)
 def leases(
     table: str | None,
