@@ -13,16 +13,11 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 import aiohttp
-from yarl import URL
-
-from ots_tunnel.transport.readings import Readings, TooManyReadings
-from ots_tunnel.transport.secret_forms import secret_forms
 
 #: Statuses by which a service, or a proxy before it, says that it has not begun: RFC 8470 and RFC 6585. 408 is not one
 #: of them: proxies use it also for a service that did not answer in time.
@@ -35,10 +30,8 @@ ABOUT_ONE_EVENT = frozenset((400, 413, 422))
 #: Bytes of a refusal's body that are read, seconds for which it is waited for, and characters that a message has room
 #: for.
 MAX_BODY, BODY_SECONDS, MAX_WORDS = 4096, 1.0, 200
-#: Characters in which secrets are searched: more than are quoted, because secrets become shorter.
-SEARCHED_WORDS = 600
-#: In the place of what cannot be searched for secrets.
-UNQUOTED = "(its answer is not quoted: it {})"
+#: In the place of an answer that no message shows.
+UNQUOTED = "(its answer is not quoted: {})"
 #: What only the owner of the service or of the document can end, and how.
 _WAYS_OUT = {
     401: "correct the keys in sink.http.url, or the secret of sink.http.hmacSecretFile that signs the events",
@@ -101,30 +94,17 @@ class Answer:
         return ": ".join(part for part in parts if part)
 
 
-def plain_words(body: bytes, charset: str | None, secrets: Iterable[str]) -> str:
-    """The beginning of a body on one line, without secrets that the service repeats, and what no log shows.
+def plain_words(body: bytes, charset: str | None) -> str:
+    """The beginning of a body on one line, without what no log shows.
 
     Args:
         charset: that the answer names, whether there is one of that name or not.
-        secrets: keys of the service.
     """
     text = _decoded(body, charset)
     if "\0" in text:
-        return UNQUOTED.format("is no text")
+        return UNQUOTED.format("it is no text")
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
-    forms = {form for secret in secrets for form in secret_forms(secret)}
-    try:
-        shown = Readings(line[:SEARCHED_WORDS].encode()).without(forms, b"***").decode(errors="replace")
-    except TooManyReadings:
-        return UNQUOTED.format("has too many escapes")
-    return shown if len(shown) <= MAX_WORDS else shown[: MAX_WORDS - 1] + "…"
-
-
-def secrets_of(url: str) -> set[str]:
-    """The parameters of an address, which may hold keys of the service, as it was written and as it is sent."""
-    found = {url.partition("?")[2], URL(url).raw_query_string}
-    parts = {part for query in found for part in query.split("&")}
-    return found | parts | {part.partition("=")[2] for part in parts}
+    return line if len(line) <= MAX_WORDS else line[: MAX_WORDS - 1] + "…"
 
 
 def _decoded(body: bytes, charset: str | None) -> str:

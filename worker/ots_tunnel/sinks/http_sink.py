@@ -40,7 +40,6 @@ from ots_tunnel.sinks.http_answer import (
     Answer,
     plain_words,
     retry_after,
-    secrets_of,
     why_silent,
 )
 from ots_tunnel.sinks.key_text import key_text
@@ -230,8 +229,11 @@ class HttpSink(Immediate):
 
     async def _words(self, answer: aiohttp.ClientResponse) -> str:
         """What the service says with a refusal, as far as it comes: the refusal counts without it, too."""
+        if "?" in self._url:
+            # a page of an error repeats its address, and escapes it in ways that nobody can list
+            return UNQUOTED.format("it may repeat the parameters of the address")
         if answer.headers.get("content-encoding", "identity").strip().lower() not in ("identity", ""):
-            return UNQUOTED.format("is compressed")
+            return UNQUOTED.format("it is compressed")
         body = b""
         with suppress(aiohttp.ClientError, TimeoutError, OSError):
             async with asyncio.timeout(BODY_SECONDS):
@@ -239,16 +241,7 @@ class HttpSink(Immediate):
                     body += chunk
                     if len(body) >= MAX_BODY:
                         break
-        return plain_words(body[:MAX_BODY], answer.charset, self._secrets())
-
-    def _secrets(self) -> set[str]:
-        """What no message shows: parameters of the address, and the secret that signs."""
-        found = secrets_of(self._url)
-        if self._secret_file is not None:
-            with suppress(OSError):
-                secret = self._secret_file.read_text(errors="replace").strip()
-                found |= {secret, secret.removeprefix("whsec_")}
-        return found
+        return plain_words(body[:MAX_BODY], answer.charset)
 
     def _secret(self) -> bytes | None:
         path: Path | None = self._secret_file
