@@ -2,12 +2,13 @@
 
 Theory of operation
 -------------------
-Completed is final: it takes the workers to 0, so it needs a proof. `is_completed` takes the first case that applies:
+Completed is final: it takes the workers to 0, so it needs a proof, and only a reset takes it back. `is_completed` takes
+the first case that applies:
 
-    1. the tunnel is unknown, or lists no channel yet   as recorded: what was completed stays so
-    2. BaseData                                         every channel is TERMINATED
-    3. no end time                                      no
-    4. completion is recorded                           yes
+    1. neither BaseData nor an end time                 no
+    2. completion is recorded                           yes, whatever the tunnel looks like now
+    3. the tunnel is unknown, or lists no channel yet   no
+    4. BaseData                                         every channel is TERMINATED
     5. the end time has not passed, by service time;    no
        or a stage before ProcessStream;
        or no Stream channel is listed
@@ -74,16 +75,16 @@ SETTLING_HEARTBEATS = 2
 
 def is_completed(world: World) -> bool:
     """Whether a tunnel with an end has delivered everything; the cases are those of the module's description."""
+    if not _can_end(world):
+        return False
+    if was_completed(world):
+        return True
     if not isinstance(world.tunnel, Tunnel) or not is_initialised(world.tunnel.description):
-        return was_completed(world)
+        return False
     description = world.tunnel.description
     ended = all(channel.status is ChannelStatus.TERMINATED for channel in description.channels)
     if world.resource.wire_type == "BaseData":
         return ended
-    if not _has_end(world):
-        return False
-    if was_completed(world):
-        return True
     if not _end_has_passed(world, description) or not _is_streaming(description):
         return False
     return ended or (_is_settled(world) and _is_proven(world, world.tunnel))
@@ -114,6 +115,11 @@ def end_has_passed(world: World) -> bool:
     """Whether the end time has passed by the service's clock or the operator's, so that the end has to be proven."""
     described = world.tunnel.description.service_time if isinstance(world.tunnel, Tunnel) else None
     return end_time(world) < max(world.now, described or 0.0)
+
+
+def _can_end(world: World) -> bool:
+    """Whether there is an end at all: that of the existing rows, or a time."""
+    return world.resource.wire_type in (None, "BaseData") or _has_end(world)
 
 
 def _has_end(world: World) -> bool:

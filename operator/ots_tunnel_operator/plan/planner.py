@@ -25,6 +25,8 @@ Theory of operation
     13. no engine is Workers                Completed
     14. otherwise                           as many workers as wanted (`plan.workers`)
 
+Of an object that is Completed already, 8 to 11 only take the workers to 0: what it needed may be gone.
+
 In every case but the first two, `plan.monitoring` adds what is to do about the workers' PodMonitor.
 
 Killing the operator between any two actions is harmless, for three reasons: each creating call has its intent in the
@@ -123,20 +125,31 @@ def _without_reset(world: World, assessment: Assessment, settings: Settings) -> 
     if isinstance(seen, Wait):
         is_running = may_consume(world, assessment)
         return consume(world, assessment, settings, problem) if is_running else leave(assessment, problem, seen)
+    if (step := _preparation(world, seen, assessment, settings)) is not None:
+        # nothing is read any more, so nothing is made, or made anew, to read from or to write to
+        return Plan(scale_down(world, assessment), completed=True) if _stays_completed(assessment) else step
+    if spec.uses_query:
+        return plan_query(world, assessment, settings, problem)
+    found = consume(world, assessment, settings, problem) if spec.uses_workers else Plan(completed=True)
+    return replace(found, actions=(*record_actions(world), *found.actions))
+
+
+def _preparation(world: World, seen: Sight, assessment: Assessment, settings: Settings) -> Plan | None:
+    """The next step before anything is consumed: destination, tunnel, snapshot; None once all of it is there."""
     unmade = (
         _another_table(world, seen, assessment)
         or copy_again(world, assessment.snapshot)
         or _destination_step(world, seen)
         or tunnel_step(world, seen, settings)
     )
-    if unmade is not None:
-        return unmade
-    if assessment.snapshot.state is not SnapshotState.NOT_NEEDED:
+    if unmade is None and assessment.snapshot.state is not SnapshotState.NOT_NEEDED:
         return plan_snapshot(world, assessment.snapshot, settings)
-    if spec.uses_query:
-        return plan_query(world, assessment, settings, problem)
-    found = consume(world, assessment, settings, problem) if spec.uses_workers else Plan(completed=True)
-    return replace(found, actions=(*record_actions(world), *found.actions))
+    return unmade
+
+
+def _stays_completed(assessment: Assessment) -> bool:
+    """Whether completion is recorded, of an object that has an end."""
+    return assessment.was_completed and assessment.is_completed
 
 
 def _refuted_by_reading(problem: Problem) -> bool:

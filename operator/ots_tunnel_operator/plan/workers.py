@@ -82,7 +82,7 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
         problem: a problem that does not stop workers, for the report.
     """
     if (emptied := empty_former_place(world, assessment)) is not None:
-        return replace(emptied, problem=problem)
+        return replace(emptied, problem=problem, completed=assessment.is_completed)
     completed = assessment.is_completed
     wanted = 0 if completed else assessment.scaling.wanted
     step = course(world, wanted)

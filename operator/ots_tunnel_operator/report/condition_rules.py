@@ -128,10 +128,8 @@ def _completed(world: World, plan: Plan) -> ConditionValue:
         return ConditionValue(False, Reason.STREAM_OPEN, f"not every {source.part} was read up to the end time yet")
     if world.resource.wire_type is None:
         return ConditionValue(True, Reason.SNAPSHOT_DONE, "every split is copied")
-    found = world.tunnel
-    ended = isinstance(found, Tunnel) and all(
-        channel.status is ChannelStatus.TERMINATED for channel in found.description.channels
-    )
+    channels = world.tunnel.description.channels if isinstance(world.tunnel, Tunnel) else ()
+    ended = bool(channels) and all(channel.status is ChannelStatus.TERMINATED for channel in channels)
     if world.resource.spec.source.end_time is not None and not ended:
         return ConditionValue(True, Reason.END_TIME_REACHED, "every change up to the end time is delivered")
     part = world.resource.spec.source.part
