@@ -16,6 +16,7 @@ from ots_tunnel_operator.assess.preflight import find_problem, find_verdict
 from ots_tunnel_operator.assess.read_mark import ReadMark, read_mark
 from ots_tunnel_operator.assess.scaling.peeking import is_paused, is_read_to_its_end
 from ots_tunnel_operator.assess.scaling.scaling import Scaling, assess_scaling, stopped_by
+from ots_tunnel_operator.assess.service_clock import service_now
 from ots_tunnel_operator.assess.spark.query import Query, assess_query
 from ots_tunnel_operator.assess.spark.query_lag import lag_of_query, unread_behind
 from ots_tunnel_operator.assess.spark.query_state import QueryState
@@ -73,27 +74,27 @@ def assess(world: World, *, spark_missing_seconds: float) -> Assessment:
     snapshot = assess_snapshot(world, missing_seconds=spark_missing_seconds)
     query = assess_query(world, missing_seconds=spark_missing_seconds)
     description = world.tunnel.description if isinstance(world.tunnel, Tunnel) else None
-    deployment = world.deployment
+    deployment, present = world.deployment, service_now(world)
     seen = shown(world)
     eta = base_eta(world, snapshot)
     mark = read_mark(world, query.progress)
     gaps = find_gaps(world, mark, query.progress)
     problem = find_problem(everything, snapshot, gaps)
-    answered = None if description is None else measure(description, world.pods, world.now)
+    answered = None if description is None else measure(description, world.pods, present)
     completed, done = is_completed(world), was_completed(world)
     scaling = assess_scaling(world, answered, stopped_by(world, problem, snapshot, completed=completed or done))
     # of a paused object nobody reads on
     told = world.peeks if is_paused(world) else without_stale(world.peeks, world.now)
-    measured = None if description is None else measure(description, seen.pods, world.now, told)
+    measured = None if description is None else measure(description, seen.pods, present, told)
     lag = lag_of_query(measured, query)
     # the next worker counts the retention from the consume points, whatever a look without a client has found; of a
     # stream without a tunnel from the checkpoints, where the look has read
     has_stood = is_paused(world) and world.resource.spec.source.stream is None
     points = lag
     if description is not None and (has_stood or len(told) < len(world.peeks)):
-        points = measure(description, seen.pods, world.now, {} if has_stood else world.peeks)
+        points = measure(description, seen.pods, present, {} if has_stood else world.peeks)
     if query.state is not QueryState.NOT_USED and query.lag_seconds is None and not has_stood:
-        points = unread_behind(measured, query, mark, world.now)
+        points = unread_behind(measured, query, mark, present)
     used, ahead = retention_used(world, points), retention_ahead(world, points, snapshot, eta)
     if completed or done:
         # what comes behind the end is wanted by nobody, and the consume points stand still before it

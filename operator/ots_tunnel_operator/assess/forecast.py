@@ -12,6 +12,7 @@ from __future__ import annotations
 from ots_tunnel.model import ChannelStatus, ChannelType
 from ots_tunnel.protocol.possible_gap import promised_since
 from ots_tunnel_operator.assess.lag import NANOSECONDS, Lag, base_progress, round_lag
+from ots_tunnel_operator.assess.service_clock import service_now
 from ots_tunnel_operator.assess.spark.snapshot import Snapshot
 from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
 from ots_tunnel_operator.times import parse_time
@@ -115,4 +116,4 @@ def _waiting(world: World) -> float | None:
     if any(item.consume_point_ns or item.rows or item.status is ChannelStatus.TERMINATED for item in stream):
         return None
     since = promised_since(world.tunnel.description.tunnel)
-    return None if since is None else max(0.0, world.now - since)
+    return None if since is None else max(0.0, service_now(world) - since)

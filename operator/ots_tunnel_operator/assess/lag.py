@@ -169,7 +169,7 @@ def measure(
     Args:
         description: of the tunnel.
         pods: of the object, with their reports.
-        now: seconds since 1970.
+        now: seconds since 1970, by the service's clock (`assess.service_clock`).
         peeks: looks without a client: what no worker reports was consumed until the last one that found nothing, by the
             service's clock.
     """

@@ -84,7 +84,8 @@ class TunnelObserver:
             return replace(world, tunnel=Failure(problem))
         except CALL_ERRORS as error:
             return replace(world, tunnel=failed_look(error, world, cache))
-        cache.tunnel = Tunnel(description, checkpoints, same_since(description, last_picture, world, cache))
+        same = same_since(description, last_picture, world, cache)
+        cache.tunnel = Tunnel(description, checkpoints, same, seen=world.now)
         cache.tunnel_of, cache.tunnel_time = spec.identity, world.now
         listed = {str(channel.channel_id) for channel in description.channels}
         cache.consumed_until = {key: time for key, time in cache.consumed_until.items() if key in listed}

@@ -31,6 +31,8 @@ class Tunnel:
     same_since: float | None = None
     """Time of the first of the looks in a row that found the same channels with the same states and owners, by the
     operator's clock; None is unknown."""
+    seen: float | None = None
+    """Time of the look that found it, by the operator's clock; None is that of this look."""
     faults: tuple[str, ...] = ()
     """What is wrong with rows of a table of leases that stands for the tunnel."""
     unfit: str = ""

@@ -71,7 +71,7 @@ class LagStatus(ApiModel):
     """Distance of the sink behind the source table."""
 
     seconds: LargeCount | None = None
-    """Lag of the slowest channel in seconds."""
+    """Lag of the slowest channel in seconds, by the service's clock."""
     consumed_up_to: Time | None = None
     """Consume point: every change up to this time has reached the sink."""
     caught_up: bool | None = None

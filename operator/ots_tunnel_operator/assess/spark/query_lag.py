@@ -43,7 +43,7 @@ def unread_behind(measured: Lag | None, query: Query, mark: ReadMark | None, now
         measured: by the service alone.
         query: of this world, whose record tells such a time.
         mark: of this world, which outlives the record.
-        now: seconds since 1970.
+        now: seconds since 1970, by the service's clock.
     """
     recorded = None if query.progress is None else query.progress.read_until
     kept = None if mark is None else mark.time

@@ -78,7 +78,8 @@ class ShardsObserver:
         except CALL_ERRORS as error:
             return replace(world, tunnel=failed_look(error, world, cache))
         world = replace(world, foreign_since=foreign_clients(found.description, world, cache))
-        cache.tunnel = replace(found, same_since=same_since(found.description, last_picture, world, cache))
+        same = same_since(found.description, last_picture, world, cache)
+        cache.tunnel = replace(found, same_since=same, seen=world.now)
         cache.tunnel_of, cache.tunnel_time = world.resource.spec.identity, world.now
         listed = {str(channel.channel_id) for channel in found.description.channels}
         cache.consumed_until = {key: time for key, time in cache.consumed_until.items() if key in listed}

@@ -157,7 +157,7 @@ async def test_a_burst_of_events_describes_the_tunnel_once_a_poll() -> None:
 
     seen = [(await observe(cache, NOW + later)).tunnel for later in (0.0, 1.0, 14.9)]
 
-    assert seen == [Tunnel(RUNNING, same_since=NOW)] * 3
+    assert seen == [Tunnel(RUNNING, same_since=NOW, seen=NOW)] * 3
     assert service.calls == ["DescribeTunnel"]
     await observe(cache, NOW + SETTINGS.poll_seconds)
     assert service.calls == ["DescribeTunnel"] * 2

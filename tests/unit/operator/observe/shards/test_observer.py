@@ -63,6 +63,7 @@ class Service:
     time_to_live: int = -1
     allow_update: bool = True
     unreadable: tuple[CodecError, ...] = ()
+    now: float = NOW
     calls: list[str] = field(default_factory=list)
 
     def leases(self, table: str) -> Any:
@@ -86,7 +87,7 @@ class Service:
         if self.goes:
             self.stream = self.goes.pop()
             raise service_error("OTSObjectNotExist", "Requested stream does not exist.")
-        return StreamShards((Shard(ShardId("s1")), Shard(ShardId("s2"))), 86400, NOW)
+        return StreamShards((Shard(ShardId("s1")), Shard(ShardId("s2"))), 86400, self.now)
 
     async def iterator(self, stream_id: str, shard_id: ShardId) -> ShardIterator:
         self.calls.append("GetShardIterator")
@@ -424,7 +425,8 @@ async def test_a_look_that_has_failed_since_tells_no_lag_after_a_while() -> None
     silent = (replace(stream_pod(), report=None),)
 
     async def after(seconds: float) -> dict[str, Any]:
-        return reported(await look(cache, stream_world(tunnel=UNREAD, pods=silent, now=NOW + seconds)))
+        service.now = NOW + seconds
+        return reported(await look(cache, stream_world(tunnel=UNREAD, pods=silent, now=service.now)))
 
     assert (await after(0))["lag"]["seconds"] == 300
     service.read_error = ConnectError("broken")
