@@ -66,7 +66,7 @@ class LogAction(enum.StrEnum):
         "clock_not_believed",
         "WARNING",
         "An answer's time is more than fifteen minutes from this machine's clock, so that something on the way has "
-        "written it; cells expire by the clock as it was known before.",
+        "written it; cells expire, and lags are told, by the clock as it was known before.",
     )
     NOT_COMPILED = (
         "not_compiled",

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
+import time
 import weakref
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
@@ -95,6 +97,7 @@ class Stand:
         self.progress = ChannelProgress(channel_id, self.kind)
         self.fence = open_fence(channel_id)
         context = WorkerContext(self.script, WorkerMetrics("t"), self.budget, RateLimit(0), self.slots, self.end_us)
+        self.clock = context.clock
         ahead = ReadAhead(
             ChannelStart(channel_id, self.kind, Token(self.start)),
             self.script,
@@ -125,6 +128,15 @@ async def test_pages_are_confirmed_in_order_up_to_the_end() -> None:
     assert stand.confirmed == ["t1", "t2", FINISHED]
     assert stand.progress.rows == 5
     assert stand.budget.used_bytes == 0
+
+
+async def test_each_page_tells_the_service_s_clock() -> None:
+    ahead = 100.0
+    stand = Stand(Script({"t0": page(1, FINISHED, service_time=math.floor(time.time() + ahead))}))
+
+    await stand.run()
+
+    assert stand.clock() - stand.clock.own() == pytest.approx(ahead, abs=1.5)
 
 
 async def test_a_channel_resumed_at_its_end_reads_nothing() -> None:

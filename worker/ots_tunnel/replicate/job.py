@@ -263,6 +263,6 @@ class ReplicationJob:
             lag
             for view in worker.status.channels.values()
             if view.progress.channel_type is ChannelType.STREAM
-            and (lag := view.progress.lag(worker.status.wall())) is not None
+            and (lag := view.progress.lag(worker.status.source_clock())) is not None
         ]
         meter.lag = max(lags, default=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ots_tunnel.client.page import Page
@@ -24,6 +24,7 @@ from ots_tunnel.worker.progress.checkpointer import CheckpointStore
 from ots_tunnel.worker.progress.cursor import ChannelCursor
 from ots_tunnel.worker.settings import WorkerSettings
 from ots_tunnel.worker.status.metrics import WorkerMetrics
+from ots_tunnel.worker.status.source_clock import SourceClock
 from ots_tunnel.worker.status.worker_status import WorkerStatus
 
 
@@ -35,6 +36,7 @@ class WorkerContext:
         slots: channels that read and write at the same time; None means all.
         end_us: Unix microseconds at which stream channels stop; None means never.
         gaps: finds changes that may be missing; None looks for none.
+        clock: of the service, as the pages tell it.
     """
 
     sink: Sink
@@ -44,6 +46,7 @@ class WorkerContext:
     slots: asyncio.Semaphore | None = None
     end_us: int | None = None
     gaps: GapGuard | None = None
+    clock: SourceClock = field(default_factory=SourceClock)
 
     def slot(self) -> AbstractAsyncContextManager[None]:
         """A context held from a read until its page is written."""

@@ -167,4 +167,5 @@ class WorkerRun:
             asyncio.Semaphore(parallel) if parallel else None,
             settings.end_us,
             gaps,
+            self.status.source_clock,
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ots_tunnel.sinks.table.service_clock import MOST_APART, ServiceClock
+from ots_tunnel.protocol.http.rpc import MOST_APART
+from ots_tunnel.sinks.table.service_clock import ServiceClock
 
 
 def test_the_service_s_clock_is_that_of_its_last_answer() -> None:

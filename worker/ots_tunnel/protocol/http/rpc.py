@@ -28,6 +28,9 @@ Encodable = Message | bytes | SummedBody
 
 USER_AGENT: Final = f"ots-tunnel/{__version__}"
 
+#: Seconds between the clocks, beyond which the service refuses a request (docs/data-plane.md 1).
+MOST_APART: Final = 900.0
+
 #: Characters of a foreign error page that are kept; own choice.
 _TEXT_LIMIT = 200
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.]{0,99}")

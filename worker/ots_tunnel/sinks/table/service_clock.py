@@ -11,14 +11,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Final
 
 from ots_tunnel.log_actions import LogAction
+from ots_tunnel.protocol.http.rpc import MOST_APART
 
 logger = logging.getLogger(__name__)
-
-#: Seconds between the clocks, beyond which the service refuses a request.
-MOST_APART: Final = 900.0
 
 
 class ServiceClock:

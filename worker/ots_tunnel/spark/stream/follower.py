@@ -309,7 +309,7 @@ class Follower:
     async def _report(self) -> dict[str, Any]:
         assert self._worker is not None, "follow comes first"
         status = self._worker.status
-        lag = lag_of_channels((view.progress for view in status.channels.values()), status.wall())
+        lag = lag_of_channels((view.progress for view in status.channels.values()), status.source_clock())
         gaps = {**self._gaps, **(status.possible_gaps if self._options.goes_on_behind_gaps else {})}
         return {
             "channels": len(status.channels),

@@ -16,7 +16,7 @@ def lag_of_channels(channels: Iterable[ChannelProgress], now: float) -> float | 
 
     Args:
         channels: those that the query has open.
-        now: Unix seconds.
+        now: Unix seconds, by the service's clock.
     """
     stream = [channel for channel in channels if channel.channel_type is ChannelType.STREAM]
     lags = [0.0 if channel.caught_up else channel.lag(now) for channel in stream]

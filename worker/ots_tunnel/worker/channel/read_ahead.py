@@ -135,9 +135,10 @@ class ReadAhead:
         charged_rows = await rate.ready()
         try:
             with await self._context.budget.reserve() as reservation:
-                asked_at = boottime()
+                asked_at, asked = boottime(), self._context.clock.own()
                 with metrics.reading(kind), _lent_while_silent(reservation):
                     page = await self._cursor.read(token, reservation.regain)
+                self._context.clock.heard(page.service_time, asked=asked)
                 await reservation.regain()  # a page that came as a whole
                 if self.start.gaps is not None:
                     await self.start.gaps.check(page, self._context.end_us)

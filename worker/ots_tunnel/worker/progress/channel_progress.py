@@ -85,7 +85,7 @@ class ChannelProgress:
         self._advance(end)
 
     def lag(self, now: float) -> float | None:
-        """Seconds between `now` and the consume point; None for base channels and while unknown."""
+        """Seconds from the consume point to `now`, by the service's clock; None for base channels and while unknown."""
         if self.channel_type is not ChannelType.STREAM:
             return None
         if self.finished or self.end_reached:

@@ -22,7 +22,7 @@ class ChannelView:
 
 
 def channel_document(view: ChannelView, now: float) -> dict[str, Any]:
-    """One entry of `/channels`."""
+    """One entry of `/channels`; `now` is by the service's clock."""
     progress = view.progress
     lag = progress.lag(now)
     return {

@@ -30,7 +30,7 @@ class StatusCollector:
         yield from self._channel_gauges(tunnel)
 
     def _channel_gauges(self, tunnel: str) -> Iterator[Family]:
-        now = self._status.wall()
+        now = self._status.source_clock()
         lags: dict[tuple[str, ...], float] = {}
         caught_up: dict[tuple[str, ...], float] = {}
         ages: dict[tuple[str, ...], float] = {}
@@ -41,7 +41,13 @@ class StatusCollector:
                 caught_up[key] = float(view.progress.caught_up)
             ages[key] = view.checkpoint_age()
         labels = ("channel_type", "channel")
-        yield _gauge("channel_lag_seconds", "Seconds since the channel's consume point.", lags, tunnel, labels)
+        yield _gauge(
+            "channel_lag_seconds",
+            "Seconds since the channel's consume point, by the service's clock.",
+            lags,
+            tunnel,
+            labels,
+        )
         yield _gauge(
             "caught_up", "1 when the last read reached the log's end and is confirmed.", caught_up, tunnel, labels
         )

@@ -19,6 +19,7 @@ from ots_tunnel.worker.status.channel_view import ChannelView, channel_document
 from ots_tunnel.worker.status.iso_time import iso_time
 from ots_tunnel.worker.status.metrics import WorkerMetrics
 from ots_tunnel.worker.status.rates import Rate
+from ots_tunnel.worker.status.source_clock import SourceClock
 
 
 class WorkerStatus:
@@ -57,6 +58,8 @@ class WorkerStatus:
         self.unopened: FailingWrite | None = None
         self.metrics = metrics
         self.wall = wall
+        #: By which lags are told; the wall may be replaced.
+        self.source_clock = SourceClock(lambda: self.wall())
         self._rows = Rate(lambda: metrics.rows_total, clock)
         self._busy = Rate(metrics.busy.seconds, clock)
 
@@ -98,7 +101,7 @@ class WorkerStatus:
     def document(self) -> dict[str, Any]:
         """The answer of `/channels`."""
         now, rate, busy = self.wall(), self._rows.sample(), self.busy_ratio()
-        tally = self.tally()
+        tally, service_now = self.tally(), self.source_clock()
         return {
             "tunnelId": self.tunnel_id,
             "state": self.state.value,
@@ -120,7 +123,7 @@ class WorkerStatus:
                 gap_document(channel_id, gap, is_passed=self.passes_gaps)
                 for channel_id, gap in sorted(self.possible_gaps.items())
             ],
-            "channels": [channel_document(view, now) for _, view in sorted(self.channels.items())],
+            "channels": [channel_document(view, service_now) for _, view in sorted(self.channels.items())],
         }
 
 
