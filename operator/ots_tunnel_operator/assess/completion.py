@@ -60,7 +60,8 @@ from __future__ import annotations
 import math
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Stage, TunnelDescription
-from ots_tunnel_operator.assess.lag import HELD, is_initialised
+from ots_tunnel_operator.assess.lag import is_initialised
+from ots_tunnel_operator.assess.reported import HELD
 from ots_tunnel_operator.assess.scaling.record import wanted_workers
 from ots_tunnel_operator.world.pod import Pod
 from ots_tunnel_operator.world.report import WorkerChannel

@@ -49,8 +49,9 @@ from ots_tunnel.protocol.possible_gap import ended_channels, read_until, within_
 from ots_tunnel.query.record import QueryProgress
 from ots_tunnel_operator.assess.completion import end_time, is_completed
 from ots_tunnel_operator.assess.gap import Gap, beyond, recorded_gaps
-from ots_tunnel_operator.assess.lag import HELD, is_initialised, reported_channels
+from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.assess.read_mark import ReadMark
+from ots_tunnel_operator.assess.reported import HELD, reported_channels
 from ots_tunnel_operator.assess.shards.trimmed import trimmed
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import timestamp
@@ -178,7 +179,7 @@ def _is_looked_at(world: World, channel: str) -> bool:
         return any(shard.channel_id == channel for shard in shards)
     has_ended = any(shard.channel_id == channel and shard.status is ChannelStatus.TERMINATED for shard in shards)
     reported = reported_channels(world.pods).get(channel)
-    return has_ended or (reported is not None and reported[1].state in HELD)
+    return has_ended or (reported is not None and reported.channel.state in HELD)
 
 
 def _rounded_up(end: float) -> float:

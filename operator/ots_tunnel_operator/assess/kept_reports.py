@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ots_tunnel_operator.assess.lag import HELD
+from ots_tunnel_operator.assess.reported import HELD
 from ots_tunnel_operator.world.pod import Pod
 from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World

@@ -10,17 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Stage, TunnelDescription
+from ots_tunnel_operator.assess.reported import HELD, Reported, reported_channels
 from ots_tunnel_operator.world.pod import Pod
-from ots_tunnel_operator.world.report import WorkerChannel
 from ots_tunnel_operator.world.service import Peek
 
 NANOSECONDS = 1_000_000_000
 
 #: Seconds for which a look at a shard tells its lag although each later one has failed.
 STALE_SECONDS = 600.0
-
-#: States of a worker's channel while the worker has it; reports on other states describe the past.
-HELD = frozenset({"OPEN", "CLOSING"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,24 +144,15 @@ def percent(done: int, total: int) -> int:
     return 100 * done // total if total else 0
 
 
-def reported_channels(pods: Sequence[Pod]) -> dict[str, tuple[str, WorkerChannel]]:
-    """Channel id -> (pod, report of its worker); of two reports the one of a held channel counts."""
-    found: dict[str, tuple[str, WorkerChannel]] = {}
-    for pod in pods:
-        for channel in pod.report.channels if pod.report else ():
-            if channel.state in HELD or channel.channel_id not in found:
-                found[channel.channel_id] = (pod.name, channel)
-    return found
-
-
 def measure(
     description: TunnelDescription, pods: Sequence[Pod], now: float, peeks: Mapping[str, Peek] | None = None
 ) -> Lag | None:
     """Lag of the tunnel, None before its stream phase.
 
     `caught_up` is True when the worker of every Stream channel that has not ended reports it, False when one worker
-    denies it, else None. It never comes from consume points alone (docs/architecture.md 3.5). While the worker of a
-    channel cannot be asked, the lag is unknown: the others may be far ahead of it.
+    denies it, else None: what a worker says that is not the owner proves nothing. It never comes from consume points
+    alone (docs/architecture.md 3.5). While the worker of a channel cannot be asked, the lag is unknown: the others may
+    be far ahead of it.
 
     Args:
         description: of the tunnel.
@@ -175,7 +163,7 @@ def measure(
     """
     if not is_initialised(description) or description.tunnel.stage != Stage.STREAM:
         return None
-    reports = reported_channels(pods)
+    reports = reported_channels(pods, description)
     silent = tuple(pod.name for pod in pods if pod.is_alive and (pod.report is None or pod.kept is not None))
     hidden = frozenset(
         channel.channel_id
@@ -224,7 +212,7 @@ def _slowest(channels: Sequence[ChannelLag]) -> int | None:
     return slowest if not unknown or (waiting and slowest) else None
 
 
-def _is_held_by(channel: ChannelInfo, silent: Sequence[str], reports: Mapping[str, tuple[str, WorkerChannel]]) -> bool:
+def _is_held_by(channel: ChannelInfo, silent: Sequence[str], reports: Mapping[str, Reported]) -> bool:
     """Whether a channel belongs to a pod that cannot be asked: a client id contains the name of its pod."""
     return channel.channel_id not in reports and any(name in str(channel.client_id or "") for name in silent)
 
@@ -236,24 +224,23 @@ def _is_bounded(channel: ChannelInfo, peeks: Mapping[str, Peek] | None) -> bool:
 
 
 def _measure_channel(
-    channel: ChannelInfo, reports: Mapping[str, tuple[str, WorkerChannel]], now: float, peek: Peek | None
+    channel: ChannelInfo, reports: Mapping[str, Reported], now: float, peek: Peek | None
 ) -> ChannelLag:
-    worker, report = reports.get(channel.channel_id, (None, None))
+    found = reports.get(channel.channel_id)
+    report = None if found is None else found.channel
     point = channel.consume_point_ns / NANOSECONDS or None
     if peek is not None and peek.empty is not None and report is None:
         point = max(point or 0.0, peek.empty)
-    caught_up: bool | None = None
     seconds = None if point is None else max(0, int(now - point))
     # after a hand-over the former worker's report is older than the description
-    if report is not None and report.state not in HELD:
-        worker = None
-    elif report is not None:
-        caught_up = report.caught_up
+    if report is not None and report.state in HELD:
         point = max(point or 0.0, report.consumed_up_to or 0.0) or None
         if report.lag_seconds is not None:
             seconds = max(0, report.lag_seconds)
-        seconds = 0 if caught_up else seconds
-    return ChannelLag(channel, worker, seconds, point, caught_up)
+    if found is None or found.rank != (True, True):
+        return ChannelLag(channel, None, seconds, point, None)
+    caught_up = found.channel.caught_up
+    return ChannelLag(channel, found.pod, 0 if caught_up else seconds, point, caught_up)
 
 
 def round_lag(seconds: int) -> int:

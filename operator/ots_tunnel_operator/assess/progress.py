@@ -8,7 +8,7 @@ A channel that is to be read in the present stage and on which nothing has moved
 is known about it, first match first. Files are confirmed when they appear, so there the age of a file comes on top
 (`Sink.holds_seconds`):
 
-    owner                          its worker's report            verdict
+    owner                          its report                     verdict
     a worker that does not answer  -                              left to WorkersUnreachable
     any                            finished, or end reached       as it should be
     any                            caught up                      no record waits
@@ -35,7 +35,8 @@ from __future__ import annotations
 
 from ots_tunnel.model import ChannelInfo, ChannelType
 from ots_tunnel_operator import names
-from ots_tunnel_operator.assess.lag import consumable, is_initialised, reported_channels
+from ots_tunnel_operator.assess.lag import consumable, is_initialised
+from ots_tunnel_operator.assess.reported import Reported, reported_channels
 from ots_tunnel_operator.assess.scaling.record import wanted_workers
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.world.pod import Pod
@@ -68,9 +69,10 @@ def find_standstill(world: World) -> Problem | None:
         return None
     channels, part = consumable(world.tunnel.description), world.resource.spec.source.part
     patience = PROGRESS_SECONDS + world.resource.spec.sink.holds_seconds
+    reports = reported_channels(world.pods, world.tunnel.description)
     still = [channel for channel in channels if is_still(channel, world, patience)]
     for channel in sorted(still, key=lambda channel: channel.channel_id):
-        why = _standstill(channel, world, none_moves=len(still) == len(channels))
+        why = _standstill(channel, world, reports.get(channel.channel_id), none_moves=len(still) == len(channels))
         if why:
             return Problem(
                 Reason.NOT_PROGRESSING,
@@ -92,18 +94,18 @@ def is_still(channel: ChannelInfo, world: World, patience: float) -> bool:
     return since is not None and world.now - since >= patience
 
 
-def _standstill(channel: ChannelInfo, world: World, *, none_moves: bool) -> str:
+def _standstill(channel: ChannelInfo, world: World, told: Reported | None, *, none_moves: bool) -> str:
     """Why a channel that does not move ought to; empty where it need not, or where another finding covers it."""
     owner = _owner(channel, world.pods)
     if owner is not None and owner.report is None:
         return ""
-    pod, report = reported_channels(world.pods).get(channel.channel_id, ("", None))
-    if report is not None:
+    if told is not None and told.is_owner:
+        report = told.channel
         if report.finished or report.end_reached or report.caught_up:
             return ""
         if channel.channel_type == ChannelType.BASE:
-            return f"rows of it wait for pod {pod}"
-        return f"pod {pod} is not caught up"
+            return f"rows of it wait for pod {told.pod}"
+        return f"pod {told.pod} is not caught up"
     if not channel.client_id:
         return "no worker reads it" if none_moves else ""
     if not str(channel.client_id).startswith(names.client_tag_prefix(world.resource.uid)):

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from ots_tunnel.model import ChannelInfo, ChannelStatus
 from ots_tunnel_operator.assess.kept_reports import shown
-from ots_tunnel_operator.assess.lag import reported_channels
 from ots_tunnel_operator.assess.progress import SILENT_SECONDS
+from ots_tunnel_operator.assess.reported import reported_channels
 from ots_tunnel_operator.kube.kinds import SPARK_APPLICATION
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.names import query_name, snapshot_name
@@ -98,11 +98,12 @@ def observe_movement(world: World, cache: LoopCache) -> World:
     first = 0.0 if not cache.marks and _reports(world, Reason.NOT_PROGRESSING) else world.now
     drivers = (pod for pod in world.query_pods if not pod.is_executor)
     can_move = any(pod.ready for pod in world.pods) or any(pod.phase == RUNNING for pod in drivers)
-    reports = reported_channels(shown(world).pods)
+    reports = reported_channels(shown(world).pods, world.tunnel.description)
     marks: dict[str, tuple[tuple[object, ...], float]] = {}
     for channel in world.tunnel.description.channels:
         if channel.status is not ChannelStatus.TERMINATED:
-            _, report = reports.get(channel.channel_id, ("", None))
+            found = reports.get(channel.channel_id)
+            report = None if found is None else found.channel
             figures = _figures(channel, report)
             before = cache.marks.get(channel.channel_id)
             if report is None and before is not None:

@@ -31,7 +31,8 @@ from dataclasses import dataclass
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.spec import TunnelSpec
-from ots_tunnel_operator.assess.lag import HELD, consumable
+from ots_tunnel_operator.assess.lag import consumable
+from ots_tunnel_operator.assess.reported import HELD
 from ots_tunnel_operator.assess.scaling.foreign import rival_of_object
 from ots_tunnel_operator.plan.actions import MarkPod, Warn
 from ots_tunnel_operator.reasons import Reason

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ots_tunnel_operator.assess.lag import HELD, round_lag
+from ots_tunnel_operator.assess.lag import round_lag
+from ots_tunnel_operator.assess.reported import HELD
 from ots_tunnel_operator.report import Status
 from ots_tunnel_operator.world.pod import Pod
 from ots_tunnel_operator.world.report import RefusedCount

@@ -23,7 +23,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ots_tunnel.model import ChannelStatus, ChannelType, Stage
-from ots_tunnel_operator.assess.lag import HELD
+from ots_tunnel_operator.assess.reported import HELD
 from tests.simulation.apiserver.api import Request
 from tests.simulation.machine.process import EPOCH
 from tests.support.ledger import Described

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ots_tunnel.model import ChannelInfo, ChannelStatus, Stage, TunnelDescription
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.completion import end_has_passed
-from ots_tunnel_operator.assess.lag import HELD, Lag, consumable, is_initialised, orphaned
+from ots_tunnel_operator.assess.lag import Lag, consumable, is_initialised, orphaned
+from ots_tunnel_operator.assess.reported import HELD
 from ots_tunnel_operator.assess.scaling.busy import busy_share
 from ots_tunnel_operator.assess.scaling.peeking import peeked
 from ots_tunnel_operator.autoscale.figures import Figures

@@ -26,7 +26,7 @@ from ots_tunnel.errors import ObjectNotExist, ParameterInvalid, TunnelExpired
 from ots_tunnel.protocol.page import reached_log_end
 from ots_tunnel.stream.lease.lease import TRIM_HORIZON, Lease
 from ots_tunnel.stream.shards import ShardId, ShardIterator
-from ots_tunnel_operator.assess.lag import HELD, reported_channels
+from ots_tunnel_operator.assess.reported import HELD, reported_channels
 from ots_tunnel_operator.assess.scaling.peeking import interval_of, may_sleep
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.loop_cache import LoopCache
@@ -62,7 +62,7 @@ async def look_at_checkpoints(
         TunnelError, TimeoutError, OSError: a call failed; the first one's.
     """
     sleeps = may_sleep(world)
-    held = (shard for shard, (_, found) in reported_channels(world.pods).items() if found.state in HELD)
+    held = (shard for shard, found in reported_channels(world.pods).items() if found.channel.state in HELD)
     reported = set() if sleeps else set(held)
     due = {str(each.shard_id): each for each in leases if not each.is_finished and each.shard_id not in reported}
     cache.peeks = {shard: peek for shard, peek in cache.peeks.items() if shard in due}

@@ -58,10 +58,30 @@ def test_lag_is_that_of_the_slowest_stream_channel() -> None:
 
 
 def test_an_idle_table_is_caught_up_and_not_late() -> None:
-    lag = measure(description(channel("c1", consumed=NOW - 5000)), (pod("p", report_channel("c1")),), NOW)
+    lag = measure(description(channel("c1", consumed=NOW - 5000)), (pod("pod-1", report_channel("c1")),), NOW)
 
     assert lag is not None
     assert (lag.seconds, lag.caught_up) == (0, True)
+
+
+STALE = pod("pod-1", report_channel("c1", caught_up=True, consumed_up_to=NOW - 3, lag_seconds=3))
+OWNER = pod("pod-2", report_channel("c1", caught_up=False, consumed_up_to=NOW - 500, lag_seconds=500))
+MOVED = description(channel("c1", client="01234567-pod-2", consumed=NOW - 600))
+
+
+@pytest.mark.parametrize("pods", [(STALE, OWNER), (OWNER, STALE)])
+def test_of_two_workers_that_report_a_channel_its_owner_counts(pods: tuple[Pod, Pod]) -> None:
+    lag = measure(MOVED, pods, NOW)
+
+    assert lag is not None
+    assert (lag.seconds, lag.caught_up, lag.channels[0].worker) == (500, False, "pod-2")
+
+
+def test_a_worker_that_is_not_the_owner_does_not_say_that_a_channel_is_caught_up() -> None:
+    lag = measure(MOVED, (STALE, pod("pod-2")), NOW)
+
+    assert lag is not None
+    assert (lag.seconds, lag.caught_up, lag.channels[0].worker) == (3, None, None)
 
 
 CAUGHT_UP: list[tuple[list[Any], bool | None]] = [
@@ -77,14 +97,14 @@ CAUGHT_UP: list[tuple[list[Any], bool | None]] = [
 def test_caught_up_needs_the_report_of_every_worker(answers: list[bool], expected: bool | None) -> None:
     reports = [report_channel(f"c{number}", caught_up=answer) for number, answer in enumerate(answers, 1)]
 
-    lag = measure(description(channel("c1"), channel("c2")), (pod("p", *reports),), NOW)
+    lag = measure(description(channel("c1"), channel("c2")), (pod("pod-1", *reports),), NOW)
 
     assert lag is not None
     assert lag.caught_up is expected
 
 
 def test_a_report_on_a_channel_that_was_handed_over_does_not_count() -> None:
-    lag = measure(description(channel("c1")), (pod("p", report_channel("c1", state="CLOSE")),), NOW)
+    lag = measure(description(channel("c1")), (pod("pod-1", report_channel("c1", state="CLOSE")),), NOW)
 
     assert lag is not None
     assert lag.caught_up is None
@@ -140,7 +160,7 @@ def test_the_report_of_a_channels_owner_counts() -> None:
 
 
 def test_without_a_reported_lag_the_consume_point_counts() -> None:
-    silent = pod("p", report_channel("c1", lag_seconds=None, caught_up=False))
+    silent = pod("pod-1", report_channel("c1", lag_seconds=None, caught_up=False))
     lag = measure(description(channel("c1", consumed=NOW - 5)), (silent,), NOW)
 
     assert lag is not None
@@ -162,7 +182,7 @@ WAITING = channel("child", ChannelStatus.WAIT, client="")
     ids=["not reported", "foreign", "without an owner", "waits for its parent", "known"],
 )
 def test_the_lag_is_unknown_while_that_of_a_channel_is(other: ChannelInfo, seconds: int | None) -> None:
-    late = pod("p", report_channel("c1", lag_seconds=90, caught_up=False))
+    late = pod("pod-1", report_channel("c1", lag_seconds=90, caught_up=False))
     lag = measure(description(channel("c1", consumed=NOW - 90), other), (late,), NOW)
 
     assert lag is not None
@@ -171,7 +191,7 @@ def test_the_lag_is_unknown_while_that_of_a_channel_is(other: ChannelInfo, secon
 
 
 def test_a_child_whose_parents_are_read_to_their_end_has_a_lag_that_nobody_knows() -> None:
-    lag = measure(description(channel("c1", consumed=NOW - 5), WAITING), (pod("p", report_channel("c1")),), NOW)
+    lag = measure(description(channel("c1", consumed=NOW - 5), WAITING), (pod("pod-1", report_channel("c1")),), NOW)
 
     assert lag is not None
     assert (lag.seconds, lag.caught_up) == (None, None)
@@ -201,4 +221,4 @@ def test_without_a_worker_the_last_look_that_found_nothing_says_until_when_a_cha
     assert seconds(Peek(NOW - 9900, True, NOW - 9900)) == 9000
     # a worker knows better
     late = report_channel("c1", caught_up=False, lag_seconds=77)
-    assert seconds(Peek(NOW - 5, True, NOW - 305), pod("p", late)) == 77
+    assert seconds(Peek(NOW - 5, True, NOW - 305), pod("pod-1", late)) == 77

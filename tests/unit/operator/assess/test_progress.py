@@ -58,6 +58,8 @@ def still(*pods: Pod, since: float = LONG, of: ChannelInfo | None = None, stage:
         (still(pod("pod-1", BEHIND)), True),
         (still(pod("pod-1", BEHIND), since=LONG + 1), False),
         (still(pod("pod-1", report_channel("c1"))), False),
+        (still(pod("pod-1"), pod("pod-2", report_channel("c1"))), True),
+        (still(pod("pod-1", BEHIND), pod("pod-2", report_channel("c1"))), True),
         (still(pod("pod-1", replace(BEHIND, finished=True))), False),
         (still(pod("pod-1", replace(BEHIND, end_reached=True))), False),
         # the worker answers its heartbeats and holds the channel, but does not read it
