@@ -10,6 +10,7 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests.files_place import folder_of
 from ots_tunnel_operator.manifests.spark.invalid_query import query_findings
 from ots_tunnel_operator.manifests.spark.pod_settings import hidden_pods
+from ots_tunnel_operator.manifests.spark.snapshot_document import snapshot_config
 from ots_tunnel_operator.manifests.template_depth import too_deep
 from ots_tunnel_operator.manifests.worker_document import worker_document
 from ots_tunnel_operator.manifests.worker_mounts import ambiguous_mount, mount_of, unwritable_mount
@@ -28,8 +29,13 @@ def find_invalid_spec(obj: TablestoreTunnel) -> Problem | None:
 
 
 def _of_copy(obj: TablestoreTunnel) -> Iterator[Problem]:
-    """Templates of a copy by Spark that could not be rendered, and settings that would hide its pods."""
+    """What a copy by Spark could not be rendered from, and settings that would hide its pods."""
     settings = obj.spec.spark_settings
+    try:
+        # the copy's label is not part of the spec
+        snapshot_config(obj, label="any")
+    except ConfigError as error:
+        yield Problem(Reason.INVALID_SPEC, str(error))
     for text in hidden_pods(settings.conf):
         yield Problem(Reason.INVALID_SPEC, text)
     for role, template in (("driver", settings.driver.pod_template), ("executor", settings.executor.pod_template)):

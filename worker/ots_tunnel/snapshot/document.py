@@ -62,7 +62,9 @@ class SnapshotConfig(ConfigModel):
         if table_identity(sink.endpoint, sink.instance, sink.table) == table_identity(
             self.source.endpoint, self.source.instance, self.source.table
         ):
-            raise ValueError(f"sink.tablestore.table {sink.table!r} is the source itself")
+            raise ValueError(
+                f"sink.tablestore.table {sink.table!r} is the source itself: copying a table into itself never ends"
+            )
         return self
 
     @model_validator(mode="after")

@@ -10,6 +10,7 @@ from ots_tunnel_operator.manifests.invalid_spec import find_invalid_spec
 from ots_tunnel_operator.plan.actions import TryTemplate
 from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.world.absence import Missing
+from tests.support.operator.objects import EMULATOR
 from tests.support.operator.worlds import planned, recorded, resource, world
 
 FOLDER: dict[str, Any] = {"sink": {"files": {"url": "file:///data/orders%20new"}}}
@@ -37,6 +38,20 @@ def template(mount: dict[str, Any] | None = None, **changes: Any) -> dict[str, A
 )
 def test_a_spec_that_workers_can_carry_out_has_no_problem(changes: dict[str, Any]) -> None:
     assert find_invalid_spec(resource(**changes).object) is None
+
+
+@pytest.mark.parametrize("kind", ["BaseData", "BaseAndStream"])
+def test_a_copy_of_a_table_into_itself_by_spark_is_named_before_anything_is_created(kind: str) -> None:
+    """The API server compares the endpoints as texts: a slash at the end of one is another text."""
+    same = {"sink__tablestore__endpoint": f"{EMULATOR}/", "sink__tablestore__table": "flights"}
+    of = resource(**same, source__tunnel__type=kind, engine__baseData="Spark")
+    found = world(of, destination=Missing(), tunnel=Missing(), pods=(), children={})
+
+    problem = find_invalid_spec(of.object)
+    assert problem is not None
+    assert problem.reason is Reason.INVALID_SPEC
+    assert "copying a table into itself never ends" in problem.message
+    assert (planned(found).problem, planned(found).actions) == (problem, ())
 
 
 @pytest.mark.parametrize(
