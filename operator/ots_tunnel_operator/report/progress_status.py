@@ -21,7 +21,7 @@ from ots_tunnel_operator.report import Status
 from ots_tunnel_operator.report.worker_status import held_channels
 from ots_tunnel_operator.reset.record import recorded_loss
 from ots_tunnel_operator.times import timestamp
-from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.pod import RUNNING, Pod
 from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World
 
@@ -109,11 +109,12 @@ def _unreported(lag: Lag) -> Status:
 def throughput_status(world: World, assessment: Assessment, pods: tuple[Pod, ...]) -> Status | None:
     """Rate of all workers, only if every one that could move rows has told its own; rows as counted by the service.
 
-    While Spark copies, nobody knows the rate: 0 would be the rate of workers that are not there.
+    That is every worker with a process, also one that is not ready: a drain still writes. While Spark copies, the rate
+    is not known: 0 would be the rate of workers that are not there.
     """
     status: Status = {}
     figures = assessment.query.figures
-    reports = [pod.report for pod in pods if pod.ready]
+    reports = [pod.report for pod in pods if pod.is_alive and pod.phase == RUNNING and not pod.message]
     rates = [report.rows_per_second for report in reports if report is not None]
     known = [rate for rate in rates if rate is not None]
     is_known = len(known) == len(reports) and (bool(reports) or not pods)
@@ -125,7 +126,8 @@ def throughput_status(world: World, assessment: Assessment, pods: tuple[Pod, ...
     is_counted = world.resource.spec.source.stream is None
     if is_counted and isinstance(world.tunnel, Tunnel) and is_initialised(world.tunnel.description):
         status["rowsTotal"] = sum(channel.rows for channel in world.tunnel.description.channels)
-    if status and reports and (limit := worker_limit(world.resource.spec)) is not None:
+    ready = sum(pod.ready for pod in pods)
+    if status and ready and (limit := worker_limit(world.resource.spec)) is not None:
         # not alone: figures that cannot be observed stay as they were
-        status["limitRowsPerSecond"] = limit * len(reports)
+        status["limitRowsPerSecond"] = limit * ready
     return status or None

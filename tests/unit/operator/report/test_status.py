@@ -13,6 +13,7 @@ from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.status_change import is_different, is_urgent, merge_patch
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.absence import Failure, Missing, Unread
+from ots_tunnel_operator.world.pod import Pod
 from ots_tunnel_operator.world.service import Peek, Table, Tunnel
 from ots_tunnel_operator.world.world import Competitor, World
 from tests.support.operator.spark_worlds import progress_record, spark_application, spark_world
@@ -149,10 +150,24 @@ def test_a_completed_object_has_no_lag_and_no_unowned_channel() -> None:
     assert (status["channels"]["unowned"], "lag" in status) == (0, False)
 
 
-def test_a_ready_worker_that_does_not_answer_makes_the_rate_unknown() -> None:
-    deaf = replace(pod("pod-1"), report=None)
-
-    assert "rowsPerSecond" not in status_of(world(pods=(deaf,)))["throughput"]
+@pytest.mark.parametrize(
+    ("other", "rate"),
+    [
+        (replace(pod("pod-2"), report=None), None),
+        (replace(pod("pod-2"), report=None, ready=False, deleting=True), None),
+        (replace(pod("pod-2"), report=None, ready=False), None),
+        (replace(pod("pod-2"), ready=False, deleting=True), 240),
+        # without a process
+        (pod("pod-2", ready=False, phase="Pending"), 120),
+        (pod("pod-2", ready=False, message="CrashLoopBackOff"), 120),
+        (pod("pod-2", ready=False, phase="Failed", message="Evicted"), 120),
+    ],
+    ids=["deaf", "draining and deaf", "starting and deaf", "draining", "pending", "crashing", "evicted"],
+)
+def test_the_rate_is_known_once_every_worker_that_could_move_rows_has_told_its_own(
+    other: Pod, rate: int | None
+) -> None:
+    assert status_of(world(pods=(pod("pod-1"), other)))["throughput"].get("rowsPerSecond") == rate
 
 
 @pytest.mark.parametrize(
