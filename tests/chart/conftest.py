@@ -38,7 +38,13 @@ class Helm:
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
     def template(
-        self, *settings: str, values: Path | None = None, kinds: str = "", tests: bool = False
+        self,
+        *settings: str,
+        values: Path | None = None,
+        kinds: str = "",
+        tests: bool = False,
+        release: str = "ott",
+        namespace: str = "ots",
     ) -> list[dict[str, Any]]:
         """Render the chart and return its objects.
 
@@ -47,12 +53,14 @@ class Helm:
             values: a file with values.
             kinds: an API version that the cluster has besides its own.
             tests: with what `helm test` runs.
+            release: its name.
+            namespace: that it is installed in.
         """
         options = [part for setting in settings for part in ("--set-json", setting)]
         options += ["--values", str(values)] if values else []
         options += ["--api-versions", kinds] if kinds else []
         options += [] if tests else ["--skip-tests"]
-        done = self.run("template", "ott", str(CHART), "--namespace", "ots", "--kube-version", "1.34", *options)
+        done = self.run("template", release, str(CHART), "--namespace", namespace, "--kube-version", "1.34", *options)
         assert done.returncode == 0, done.stderr
         return [document for document in yaml.safe_load_all(done.stdout) if document]
 

@@ -158,7 +158,7 @@ def test_a_definition_of_the_chart_is_brought_up_to_date_by_the_command_that_is_
 
 def checked(helm: Helm, server: ApiServer, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command of the chart's test under its account, with the rights that its hooks grant."""
-    hooks = [item for item in helm.template(tests=True) if item["metadata"]["name"] == f"{NAME}-test"]
+    hooks = [item for item in helm.template(tests=True) if item["metadata"]["name"].startswith(f"{NAME}-test")]
     job = next(item for item in hooks if item["kind"] == "Job")
     server.must("apply", "--server-side", "-f", "-", document={"apiVersion": "v1", "kind": "List", "items": hooks})
     account = yaml.safe_load(server.kubeconfig.read_text())

@@ -49,6 +49,7 @@ LEVELS = list(levels(DOCUMENT))
 #: Values that are read into: an upgrade that reuses those of a former release alone may lack one.
 NEEDED = [name for name, value in DEFAULTS.items() if isinstance(value, dict) and value and "Probe" not in name]
 NEEDED = [name for name in NEEDED if name not in ("global", "podSecurityContext", "securityContext", "resources")]
+NEEDED += [name for name, value in DEFAULTS.items() if isinstance(value, int)]
 
 
 def test_what_templates_read_into_is_required() -> None:

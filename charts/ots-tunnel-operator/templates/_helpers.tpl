@@ -1,5 +1,5 @@
 {{- define "ott.name" -}}
-{{- .Values.nameOverride | default .Chart.Name | trunc 53 | trimSuffix "-" -}}
+{{- .Values.nameOverride | default .Chart.Name | trunc 53 | trimAll "-." -}}
 {{- end -}}
 
 {{- define "ott.fullname" -}}
@@ -7,15 +7,15 @@
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride -}}
 {{- else if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 53 | trimSuffix "-" -}}
+{{- .Release.Name | trunc 53 | trimAll "-." -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 53 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 53 | trimAll "-." -}}
 {{- end -}}
 {{- end -}}
 
 {{- define "ott.selector" -}}
-app.kubernetes.io/name: {{ include "ott.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "ott.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "ott.namespace" -}}
@@ -26,12 +26,12 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "ott.labels" -}}
 {{- $own := dict "app.kubernetes.io/version" .Chart.AppVersion "app.kubernetes.io/managed-by" .Release.Service -}}
 {{- $own = set $own "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") -}}
-{{- merge (include "ott.selector" . | fromYaml) $own .Values.commonLabels | toYaml -}}
+{{- merge (include "ott.selector" . | fromYaml) $own (.Values.commonLabels | default dict) | toYaml -}}
 {{- end -}}
 
 {{/* Annotations of an object, or nothing; the argument is a dict with root, and own with those of this object. */}}
 {{- define "ott.annotations" -}}
-{{- with merge (dict) (.own | default dict) .root.Values.commonAnnotations -}}
+{{- with merge (dict) (.own | default dict) (.root.Values.commonAnnotations | default dict) -}}
 annotations: {{- toYaml . | nindent 2 }}
 {{- end -}}
 {{- end -}}
@@ -97,7 +97,7 @@ labels: {{- merge (include "ott.labels" .root | fromYaml) (.labels | default dic
 
 {{/* Registry of an image whose own one is empty. */}}
 {{- define "ott.registry" -}}
-{{- .Values.image.registry | default .Values.global.imageRegistry -}}
+{{- .Values.image.registry | default (.Values.global).imageRegistry | default "" -}}
 {{- end -}}
 
 {{- define "ott.operatorImage" -}}
@@ -117,20 +117,20 @@ labels: {{- merge (include "ott.labels" .root | fromYaml) (.labels | default dic
 {{- end -}}
 
 {{- define "ott.sparkImage" -}}
-{{- include "ott.ownImage" (list . .Values.sparkImage) -}}
+{{- include "ott.ownImage" (list . .Values.sparkImage "sparkImage") -}}
 {{- end -}}
 
 {{- define "ott.sparkIcebergImage" -}}
-{{- include "ott.ownImage" (list . .Values.sparkIcebergImage) -}}
+{{- include "ott.ownImage" (list . .Values.sparkIcebergImage "sparkIcebergImage") -}}
 {{- end -}}
 
 {{/* An image with a repository of its own; registry and tag are the operator's where they are empty. The argument is a
-     list of the root and the values of the image. */}}
+     list of the root, the values of the image, and their name. */}}
 {{- define "ott.ownImage" -}}
 {{- $root := index . 0 -}}
 {{- $i := $root.Values.image -}}
 {{- $s := index . 1 -}}
-{{- include "ott.image" (dict "registry" ($s.registry | default (include "ott.registry" $root)) "repository" $s.repository "tag" ($s.tag | default $i.tag | default $root.Chart.AppVersion) "digest" $s.digest) -}}
+{{- include "ott.image" (dict "registry" ($s.registry | default (include "ott.registry" $root)) "repository" (required (printf "%s.repository is needed" (index . 2)) $s.repository) "tag" ($s.tag | default $i.tag | default $root.Chart.AppVersion) "digest" $s.digest) -}}
 {{- end -}}
 
 {{/* What the NetworkPolicy of each object's workers allows, as JSON for `--worker-network`. */}}
@@ -138,14 +138,14 @@ labels: {{- merge (include "ott.labels" .root | fromYaml) (.labels | default dic
 {{- $n := .Values.workers.networkPolicy -}}
 {{- $home := dict "matchLabels" (dict "kubernetes.io/metadata.name" (include "ott.namespace" .)) -}}
 {{- $operator := dict "namespaceSelector" $home "podSelector" (dict "matchLabels" (include "ott.selector" . | fromYaml)) -}}
-{{- $found := dict "from" (prepend $n.from $operator) -}}
+{{- $found := dict "from" (prepend ($n.from | default list) $operator) -}}
 {{- if $n.egress.enabled -}}
 {{- $ports := list -}}
 {{- range $n.egress.ports -}}
 {{- $ports = append $ports (dict "port" . "protocol" "TCP") -}}
 {{- end -}}
 {{- $names := include "ott.nameServers" . | fromJson -}}
-{{- $found = set $found "egress" (concat (list $names (dict "ports" $ports)) $n.egress.extra) -}}
+{{- $found = set $found "egress" (concat (list $names (dict "ports" $ports)) ($n.egress.extra | default list)) -}}
 {{- end -}}
 {{- toJson $found -}}
 {{- end -}}
