@@ -37,7 +37,7 @@ class Loop:
             decision = decide(self.policy, self.record, replace(figures, time=self.now), self.history)
             self.history = decision.history
             if decision.change is not None:
-                useless = self.now if decision.change.cause is Cause.INEFFECTIVE else self.record.ineffective
+                useless = self.now if decision.change.cause is Cause.INEFFECTIVE else None
                 self.record = Record(decision.desired, self.now, useless)
             self.decisions.append(decision)
         return self.decisions[-1]
