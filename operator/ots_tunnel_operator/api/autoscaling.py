@@ -129,7 +129,6 @@ class Autoscaling(ApiModel):
             down_step=self.scale_down.max_step_percent / 100,
             heartbeat=float(heartbeat_seconds),
             sleep=self.scale_to_zero.policy(),
-            holds=float(held_seconds),
             part=part,
         )
 

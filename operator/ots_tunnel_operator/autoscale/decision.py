@@ -18,8 +18,7 @@ returns a number, what limits it, the change to be made, if any, and what is to 
     9  guards          no change while the last one settles, none up while scale-ups are of no use or pods are missing
 
 While existing rows are copied there is no lag, and the work is finite: as many workers as can have a channel finish it
-soonest, at the same cost. A sink that stores nothing holds there as well, unless it stores files: until the first one
-is there no row is.
+soonest, at the same cost.
 
 The last worker goes only where the user allows it (`asleep`), before step 5. Otherwise never 0, never more than
 min(maxReplicas, channels) by a change of its own, and nothing on unknown figures.
@@ -38,7 +37,7 @@ from ots_tunnel_operator.autoscale.asleep import falls_asleep, idled, is_idle_fo
 from ots_tunnel_operator.autoscale.bounds import capped, within
 from ots_tunnel_operator.autoscale.effect import is_blocked, judged
 from ots_tunnel_operator.autoscale.figures import Figures
-from ots_tunnel_operator.autoscale.formula import Load, load, rounded, stores_nothing, wish
+from ots_tunnel_operator.autoscale.formula import Load, load, rounded, wish
 from ots_tunnel_operator.autoscale.history import History, Shown, Trial
 from ots_tunnel_operator.autoscale.limit import Limit
 from ots_tunnel_operator.autoscale.policy import Policy, Sleep
@@ -121,8 +120,6 @@ def decide(policy: Policy, record: Record, figures: Figures, history: History) -
         return _shown(workers, history.unsettled(), Limit.REBALANCING, history.shown.recommended, figures.unsettled)
     history = history.observed(figures)
     if figures.copies_base:
-        if stores_nothing(history.figures) and not policy.holds:
-            return _shown(workers, history, Limit.NOT_PROGRESSING, history.shown.recommended)
         words = base_words(workers, figures.channels)
         source = _Asked(now, words, missing=figures.missing)
         return _limited(policy, record, figures.channels, history, policy.max_workers, source)

@@ -62,13 +62,8 @@ def load(figures: Sequence[Figures]) -> Load | None:
         busy=_mean([item.busy for item in figures]),
         rate=_mean([item.rate for item in figures]),
         span=span,
-        is_still=stores_nothing(figures),
+        is_still=all(item.rate == 0 for item in figures[-2:]),
     )
-
-
-def stores_nothing(figures: Sequence[Figures]) -> bool:
-    """Whether no row was stored in the last two looks."""
-    return len(figures) > 1 and all(item.rate == 0 for item in figures[-2:])
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

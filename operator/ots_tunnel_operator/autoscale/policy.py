@@ -44,8 +44,6 @@ class Policy:
     heartbeat: float = 10.0
     sleep: Sleep | None = None
     """None where at least one worker always runs."""
-    holds: float = 0.0
-    """Time for which the sink holds rows before they are stored, in seconds: meanwhile none seems to be."""
     part: str = "channel"
     """The word for a channel."""
 

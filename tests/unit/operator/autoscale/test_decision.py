@@ -346,27 +346,6 @@ def test_while_existing_rows_are_copied_every_channel_gets_a_worker() -> None:
     assert loop.decisions[-1].message.startswith("existing rows are copied: 12 channels are left for 12 workers")
 
 
-COPYING = replace(CALM, lag=None, busy=1.0, copies_base=True)
-
-
-def test_a_copy_whose_sink_stores_nothing_gets_no_more_workers() -> None:
-    loop = Loop()
-
-    last = loop.look(replace(COPYING, rate=0.0), 30)
-    assert (loop.changes(), last.limit) == ([], Limit.NOT_PROGRESSING)
-
-    loop.look(COPYING, 5)
-    assert loop.changes()[0] == (Cause.BASE_DATA, 4, 8)
-
-
-def test_a_copy_into_files_stores_nothing_until_a_file_is_there() -> None:
-    loop = Loop(Policy(holds=300.0))
-
-    loop.look(replace(COPYING, rate=0.0), 5)
-
-    assert loop.changes() == [(Cause.BASE_DATA, 4, 8)]
-
-
 def test_passes_between_two_evaluations_change_nothing() -> None:
     loop = Loop()
     loop.look(LATE, 5)
