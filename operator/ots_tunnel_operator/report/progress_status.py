@@ -114,7 +114,9 @@ def throughput_status(world: World, assessment: Assessment, pods: tuple[Pod, ...
     """
     status: Status = {}
     figures = assessment.query.figures
-    reports = [pod.report for pod in pods if pod.is_alive and pod.phase == RUNNING and not pod.message]
+    # a message may tell how the process before ended, of a pod that is ready again
+    moving = [pod for pod in pods if pod.is_alive and pod.phase == RUNNING and (pod.ready or not pod.message)]
+    reports = [pod.report for pod in moving]
     rates = [report.rows_per_second for report in reports if report is not None]
     known = [rate for rate in rates if rate is not None]
     is_known = len(known) == len(reports) and (bool(reports) or not pods)

@@ -157,12 +157,25 @@ def test_a_completed_object_has_no_lag_and_no_unowned_channel() -> None:
         (replace(pod("pod-2"), report=None, ready=False, deleting=True), None),
         (replace(pod("pod-2"), report=None, ready=False), None),
         (replace(pod("pod-2"), ready=False, deleting=True), 240),
+        # how the process before ended
+        (replace(pod("pod-2"), message="OOMKilled with exit code 137"), 240),
+        (replace(pod("pod-2"), message="OOMKilled with exit code 137", report=None), None),
         # without a process
         (pod("pod-2", ready=False, phase="Pending"), 120),
         (pod("pod-2", ready=False, message="CrashLoopBackOff"), 120),
         (pod("pod-2", ready=False, phase="Failed", message="Evicted"), 120),
     ],
-    ids=["deaf", "draining and deaf", "starting and deaf", "draining", "pending", "crashing", "evicted"],
+    ids=[
+        "deaf",
+        "draining and deaf",
+        "starting and deaf",
+        "draining",
+        "started again",
+        "started again and deaf",
+        "pending",
+        "crashing",
+        "evicted",
+    ],
 )
 def test_the_rate_is_known_once_every_worker_that_could_move_rows_has_told_its_own(
     other: Pod, rate: int | None
