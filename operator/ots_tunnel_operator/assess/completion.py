@@ -6,9 +6,9 @@ Completed is final: it takes the workers to 0, so it needs a proof, and only a r
 the first case that applies:
 
     1. neither BaseData nor an end time                 no
-    2. completion is recorded                           yes, whatever the tunnel looks like now
-    3. the tunnel is unknown, or lists no channel yet   no
-    4. BaseData                                         every channel is TERMINATED
+    2. the tunnel is unknown, or lists no channel yet   as recorded: what was completed stays so
+    3. BaseData                                         every channel is TERMINATED
+    4. completion is recorded                           yes, whatever the tunnel looks like now
     5. the end time has not passed, by service time;    no
        or a stage before ProcessStream;
        or no Stream channel is listed
@@ -78,14 +78,14 @@ def is_completed(world: World) -> bool:
     """Whether a tunnel with an end has delivered everything; the cases are those of the module's description."""
     if not _can_end(world):
         return False
-    if was_completed(world):
-        return True
     if not isinstance(world.tunnel, Tunnel) or not is_initialised(world.tunnel.description):
-        return False
+        return was_completed(world)
     description = world.tunnel.description
     ended = all(channel.status is ChannelStatus.TERMINATED for channel in description.channels)
     if world.resource.wire_type == "BaseData":
         return ended
+    if was_completed(world):
+        return True
     if not _end_has_passed(world, description) or not _is_streaming(description):
         return False
     return ended or (_is_settled(world) and _is_proven(world, world.tunnel))

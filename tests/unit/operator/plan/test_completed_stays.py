@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ots_tunnel.model import ChannelId, ChannelInfo, ChannelStatus, ChannelType, Checkpoint, Stage, Token, TunnelType
@@ -117,11 +117,10 @@ def test_an_end_by_time_is_still_one_while_no_channel_is_listed() -> None:
     assert condition(found) == ("True", "EndTimeReached")
 
 
-def test_base_channels_that_are_listed_anew_are_not_read_again() -> None:
+def test_base_channels_that_are_listed_later_are_read() -> None:
     found = world(FORMS["base"], tunnel=Tunnel(description(base("b2"))), pods=(), children=deployment(0))
 
-    assert completed(found) == "True"
-    assert is_at_rest(found)
+    assert completed(found) == "False"
 
 
 def test_rows_that_spark_has_copied_are_not_copied_again() -> None:
@@ -205,7 +204,16 @@ def looks(draw: st.DrawFn) -> World:
     )
 
 
+def lists_unread_rows(found: World) -> bool:
+    """Whether there are existing rows to be read, which is the one thing that takes it back."""
+    if found.resource.wire_type != "BaseData" or not isinstance(found.tunnel, Tunnel):
+        return False
+    return any(each.status is not ChannelStatus.TERMINATED for each in found.tunnel.description.channels)
+
+
 @given(looks())
 def test_no_look_takes_it_back(found: World) -> None:
+    assume(not lists_unread_rows(found))
+
     assert completed(found) == "True"
     assert is_at_rest(found)
