@@ -8,8 +8,8 @@ returns a number, what limits it, the change to be made, if any, and what is to 
     0  sleep           with no worker only what wakes it counts (`asleep`)
     1  bounds          a number outside minReplicas and maxReplicas is corrected at once, whatever else is known
     2  pace            between two evaluations the last result stands
-    3  figures         an unknown lag holds, and so does a sink that stores nothing; figures of a fleet that is being
-                       changed are not used
+    3  figures         an unknown lag holds, and so does a sink that stores nothing while changes are followed; figures
+                       of a fleet that is being changed are not used
     4  effect          a scale-up that did not help is taken back
     5  formula         what the load asks for, with dead band and backlog mode (`formula`)
     6  bounds          minReplicas, maxReplicas, channels

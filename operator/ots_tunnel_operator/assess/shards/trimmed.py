@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from ots_tunnel_operator.assess.completion import end_time
+from ots_tunnel_operator.assess.service_clock import service_now
 from ots_tunnel_operator.world.service import Table, Tunnel
 from ots_tunnel_operator.world.world import World
 
@@ -29,7 +30,9 @@ def trimmed(world: World, told: Collection[str], recorded: Mapping[str, float]) 
         return
     retention = world.source.stream_retention_seconds or 0
     # a retention that was raised since brings nothing back
-    kept_since = world.now - min(retention, world.resource.recorded_tunnel.get("streamRetentionSeconds") or retention)
+    kept_since = service_now(world) - min(
+        retention, world.resource.recorded_tunnel.get("streamRetentionSeconds") or retention
+    )
     for shard, peek in world.peeks.items():
         if peek.is_trimmed and shard not in told:
             known = recorded.get(shard) if peek.empty is None else peek.empty

@@ -332,6 +332,16 @@ def test_a_checkpoint_behind_which_the_stream_has_dropped_records_is_a_possible_
     assert reported(of)["lag"]["retentionUsedPercent"] >= 100
 
 
+def test_the_end_of_dropped_records_is_by_the_service_s_clock() -> None:
+    now = NOW - (NOW - RETENTION) % 3600 + 3500  # the end is told in whole hours
+    peek = Peek(now - 1, waits=True, empty=now - RETENTION, is_of_lease=True, is_trimmed=True)
+    seen = Tunnel(stream_description(channel("s1"), channel("s2"), service_time=now + 800), {}, seen=now)
+
+    (gap,) = gaps_of(stream_world(pods=(), peeks={"s1": peek}, tunnel=seen, now=now))
+
+    assert gap.end >= now + 800 - RETENTION
+
+
 def test_where_no_look_came_before_it_the_gap_begins_with_the_stream() -> None:
     peek = Peek(NOW - 1, waits=True, is_of_lease=True, is_trimmed=True)
     table = Table(SCHEMA, stream_retention_seconds=RETENTION, stream_start=NOW - 2 * RETENTION)
