@@ -135,7 +135,7 @@ class ReadAhead:
         charged_rows = await rate.ready()
         try:
             with await self._context.budget.reserve() as reservation:
-                asked_at, asked = boottime(), self._context.clock.own()
+                asked_at, asked = boottime(), self._context.clock.running()
                 with metrics.reading(kind), _lent_while_silent(reservation):
                     page = await self._cursor.read(token, reservation.regain)
                 self._context.clock.heard(page.service_time, asked=asked)
