@@ -219,6 +219,29 @@ async def test_retries_end_with_the_time_and_raise_the_last_error() -> None:
 
 
 @pytest.mark.looptime
+async def test_tries_that_are_broken_off_end_where_each_call_has_its_time() -> None:
+    """Both calls of a try that follows a lost answer take longer than it may."""
+
+    class Slow(Store):
+        async def put(self, checkpoint: Checkpoint) -> None:
+            await asyncio.sleep(5)
+            await super().put(checkpoint)
+
+        async def get(self) -> Checkpoint:
+            await asyncio.sleep(5)
+            return await super().get()
+
+    store = Slow()
+    store.lose_answers = 1
+    checkpointer = Checkpointer(store, START, 5)
+    checkpointer.confirmed(Token("t1"))
+
+    await checkpointer.flush_within(60, 8)
+
+    assert (store.stored.token, checkpointer.durable) == ("t1", "t1")
+
+
+@pytest.mark.looptime
 async def test_a_stored_number_that_cannot_be_read_costs_no_more_than_the_time_of_a_try() -> None:
     """As where the answer of a drain's last checkpoint is lost, and the service is unavailable afterwards."""
     loop = asyncio.get_running_loop()

@@ -83,6 +83,8 @@ class Checkpointer:
         log_ids: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._store = store
+        #: Why the stored number has to be read before the next one is tried, also behind a try that was broken off.
+        self._refused: SequenceNumberMismatch | None = None
         self._interval = interval
         self._sleep = sleep
         self._clock = clock or asyncio.get_running_loop().time
@@ -186,13 +188,18 @@ class Checkpointer:
             adopted = 0
             while self._confirmed != self._durable:
                 try:
-                    await self._write(self._confirmed, self._page)
+                    if self._refused is None:
+                        await self._write(self._confirmed, self._page)
                 except SequenceNumberMismatch as mismatch:
-                    if adopted == ADOPTIONS:
-                        message = f"number {self._sequence + 1} is refused, although {self._sequence} is stored"
-                        raise ServerUnavailable(mismatch.code, message, mismatch.request_id) from mismatch
-                    await self._adopt_stored(mismatch)
-                    adopted += 1
+                    self._refused = mismatch
+                if self._refused is None:
+                    continue
+                if adopted == ADOPTIONS:
+                    message = f"number {self._sequence + 1} is refused, although {self._sequence} is stored"
+                    raise ServerUnavailable(self._refused.code, message, self._refused.request_id) from self._refused
+                await self._adopt_stored(self._refused)
+                self._refused = None
+                adopted += 1
 
     async def flush_within(self, seconds: float, try_seconds: float | None = None) -> None:
         """Like `flush`, but repeats failed calls for `seconds`.
