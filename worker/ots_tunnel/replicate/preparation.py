@@ -93,7 +93,7 @@ class Preparation:
             return found
         known = self._state.destination_of(tunnel.tunnel.tunnel_id)
         same = None if known is None else is_same(known, writer_place(self._job))
-        found = replace(found, known=known is not None, other=known if same is False else None)
+        found = replace(found, known=same is True, other=known if same is False else None)
         if empty:
             return replace(found, source_empty=await self._is_source_empty())
         if same is not None or self._merge or not has_delivered(tunnel):
