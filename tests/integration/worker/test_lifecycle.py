@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from ots_emulator import Emulator, Settings
+from ots_emulator.clock import ShiftedClock, SystemClock
 from ots_emulator.server.faults import FaultRule
 from ots_tunnel.errors import ParameterInvalid, SinkRejected
 from ots_tunnel.model import FINISHED, ChannelStatus, Checkpoint, ClientId, TunnelType
@@ -46,6 +47,20 @@ async def test_base_then_stream_is_complete_ordered_and_without_repeats(scene: E
     # the time since the last read counts: a process may stand still between that and this look
     assert all(channel["caughtUp"] and channel["lagSeconds"] <= 30 for channel in document["channels"])
     assert sink.closed
+
+
+async def test_a_worker_tells_lags_by_the_service_s_clock() -> None:
+    clock = ShiftedClock(SystemClock(), -300)
+    scene = EmulatorScene(Emulator(settings=Settings(init_delay=0.01), clock=clock))
+    await scene.create_table()
+    await scene.create_tunnel(TunnelType.Stream)
+    await scene.put(KEYS[:1])
+
+    async with scene.running(worker := scene.worker(sink := RecordingSink(), timeout=PATIENT)):
+        await until(lambda: len(sink.written) >= 1, what="the change")
+        told = worker.status.source_clock()
+
+    assert abs(told - clock.now()) < 60
 
 
 async def test_children_of_a_split_come_after_their_parent(scene: EmulatorScene) -> None:
