@@ -88,6 +88,38 @@ async def test_checkpoints_without_an_answer_do_not_outlast_the_drain(is_under_w
     await scene.close()
 
 
+class Unreadable(Endless):
+    """The first checkpoint is stored, its answer is lost, and what is stored cannot be read afterwards."""
+
+    has_stored = False
+
+    async def checkpoint(self, *ids: object, **given: object) -> None:
+        await super().checkpoint(*ids, **given)  # type: ignore[arg-type]
+        self.has_stored = True
+        raise ConnectionLost("no answer")
+
+    async def get_checkpoint(self, *ids: object) -> Checkpoint:
+        if self.has_stored:
+            await asyncio.sleep(60)
+        return await super().get_checkpoint(*ids)
+
+
+async def test_a_stored_checkpoint_that_cannot_be_read_does_not_outlast_the_drain() -> None:
+    events: list[str] = []
+    service = Unreadable({}, events=events)
+    scene = ChannelScene(service, EventSink(events), drain=45, checkpoint_interval=3600, interval=10, timeout=60)
+    scene.open()
+    await asyncio.sleep(0.2)
+    stopped = asyncio.get_running_loop().time()
+
+    scene.notify(ChannelStatus.CLOSING, 2)
+    await scene.over()
+
+    assert service.has_stored
+    assert asyncio.get_running_loop().time() - stopped < 45
+    await scene.close()
+
+
 async def test_a_slow_page_leaves_its_checkpoint_further_tries() -> None:
     """The page takes longer than D, and not as long as a drain lets it."""
     events: list[str] = []
