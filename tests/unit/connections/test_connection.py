@@ -58,7 +58,7 @@ def test_a_wrong_part_is_named_as_where_it_comes_from() -> None:
     with pytest.raises(ConfigError) as wrong:
         choose([environment_origin({**WHOLE, "OTS_ENDPOINT": "https://me:hush@shop", "OTS_INSTANCE": "-"})], WAYS)
 
-    assert str(wrong.value).startswith("OTS_ENDPOINT: found an address with @, allowed is http(s)://host[:port]")
+    assert str(wrong.value).startswith("OTS_ENDPOINT: found a text with @, allowed is http(s)://host[:port]")
     assert "; OTS_INSTANCE: found '-', allowed is letters" in str(wrong.value)
 
 
