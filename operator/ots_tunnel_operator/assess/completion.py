@@ -2,8 +2,8 @@
 
 Theory of operation
 -------------------
-Completed is final: it takes the workers to 0, so it needs a proof, and only a reset takes it back. `is_completed` takes
-the first case that applies:
+Completed takes the workers to 0, so it needs a proof. Only a reset takes it back, or existing rows that a later look
+lists. `is_completed` takes the first case that applies:
 
     1. neither BaseData nor an end time                 no
     2. the tunnel is unknown, or lists no channel yet   as recorded: what was completed stays so

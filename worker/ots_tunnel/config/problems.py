@@ -65,7 +65,7 @@ def looks_secret(value: object) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value for a message: no collections, and no address with a user name or password, and none with its query."""
+    """A value for a message: no collections, no text that may hold a user name or password, no query of an address."""
     match value:
         case None:
             return "nothing"

@@ -1,6 +1,6 @@
 """What a task gets of a batch: the records of one channel, as a compressed page of the tunnel.
 
-Spark copies a partition some ten times between the planner, the driver, the executor and its interpreter, and on a
+Spark copies a partition several times between the planner, the driver, the executor and its interpreter, and on a
 cluster it goes over the network. A page repeats the names of columns with each cell, and lz4 makes a third to a sixth
 of it: of a row of 426 bytes 67, and 149 where all values are random. Packing and unpacking take 0.3 CPU seconds for a
 million such rows; what does not get smaller passes at 13 GB/s.
