@@ -22,6 +22,7 @@ from typing import Any
 
 from ots_tunnel.endpoint import region_of
 from ots_tunnel.model import TunnelInfo
+from ots_tunnel.protocol.http.rpc import MOST_APART
 from ots_tunnel_operator.api.source import Source
 from ots_tunnel_operator.assess.lag import NANOSECONDS
 from ots_tunnel_operator.times import exact_timestamp, parse_time, timestamp
@@ -36,9 +37,6 @@ REPEAT_SECONDS = 60.0
 #: Seconds after an intent in which its last call may still take effect; 30 of them are for the service itself.
 STANDING_SECONDS = REPEAT_SECONDS + CREATE_SECONDS + 30.0
 
-#: Difference between the clocks of operator and service up to which the service accepts requests, seconds.
-SKEW_SECONDS = 900.0
-
 
 def tunnel_record(info: TunnelInfo, recorded: Mapping[str, Any], endpoint: str) -> dict[str, Any]:
     """The fields of status.tunnel for a tunnel that exists.
@@ -52,7 +50,7 @@ def tunnel_record(info: TunnelInfo, recorded: Mapping[str, Any], endpoint: str) 
         endpoint: where it was seen.
     """
     created = info.create_time_ns / NANOSECONDS
-    intended = is_recorded_at(recorded, endpoint) and is_standing(recorded, created, STANDING_SECONDS + SKEW_SECONDS)
+    intended = is_recorded_at(recorded, endpoint) and is_standing(recorded, created, STANDING_SECONDS + MOST_APART)
     return {
         "id": str(info.tunnel_id),
         "endpoint": endpoint,
@@ -85,7 +83,7 @@ def is_created(recorded: Mapping[str, Any], found: Table, now: float) -> bool:
     """
     if found.created is None:
         return is_standing(recorded, now)
-    return is_standing(recorded, found.created, STANDING_SECONDS + SKEW_SECONDS)
+    return is_standing(recorded, found.created, STANDING_SECONDS + MOST_APART)
 
 
 def is_recorded_at(recorded: Mapping[str, Any], endpoint: str) -> bool:

@@ -14,7 +14,7 @@ Example: the operator's clock is 120 s ahead. At 12:02:00 by it the description 
 
 from __future__ import annotations
 
-from ots_tunnel_operator.assess.creation import SKEW_SECONDS
+from ots_tunnel.protocol.http.rpc import MOST_APART
 from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World
 
@@ -25,4 +25,4 @@ def service_now(world: World) -> float:
         return world.now
     seen = world.now if world.tunnel.seen is None else world.tunnel.seen
     ahead = world.tunnel.description.service_time - seen
-    return world.now + ahead if abs(ahead) <= SKEW_SECONDS else world.now
+    return world.now + ahead if abs(ahead) <= MOST_APART else world.now

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -93,8 +94,10 @@ class Unreadable(Endless):
 
     has_stored = False
 
-    async def checkpoint(self, *ids: object, **given: object) -> None:
-        await super().checkpoint(*ids, **given)  # type: ignore[arg-type]
+    async def checkpoint(
+        self, *ids_and_checkpoint: object, timeout: float, before_send: Callable[[], None] | None = None
+    ) -> None:
+        await super().checkpoint(*ids_and_checkpoint, timeout=timeout, before_send=before_send)
         self.has_stored = True
         raise ConnectionLost("no answer")
 

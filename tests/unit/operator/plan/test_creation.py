@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from ots_tunnel.model import ChannelId, Stage, StreamConfig, TunnelType
-from ots_tunnel_operator.assess.creation import REPEAT_SECONDS, SKEW_SECONDS, STANDING_SECONDS
+from ots_tunnel.protocol.http.rpc import MOST_APART
+from ots_tunnel_operator.assess.creation import REPEAT_SECONDS, STANDING_SECONDS
 from ots_tunnel_operator.plan.actions import (
     CreateTunnel,
     EnsureDestination,
@@ -192,7 +193,7 @@ INTENT = {"createIntentTime": timestamp(NOW - 15), "endpoint": EMULATOR}
         ({"createIntentTime": INTENT["createIntentTime"]}, True),
         ({}, False),
         (INTENT | {"endpoint": "http://elsewhere"}, False),
-        (INTENT | {"createIntentTime": timestamp(NOW - STANDING_SECONDS - SKEW_SECONDS - 15)}, False),
+        (INTENT | {"createIntentTime": timestamp(NOW - STANDING_SECONDS - MOST_APART - 15)}, False),
     ],
     ids=["intended", "by an earlier release", "not intended", "elsewhere", "long after the intent"],
 )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ots_tunnel.model import Stage
-from ots_tunnel_operator.assess import creation
+from ots_tunnel.protocol.http.rpc import MOST_APART
 from ots_tunnel_operator.reset.status_facts import SKEW_SECONDS, STREAM_STAGE, delivered_until, is_past_base, kept_since
 from ots_tunnel_operator.times import timestamp
 
@@ -80,7 +80,7 @@ def test_whether_the_base_phase_was_over(recorded: dict[str, str], known: bool |
 
 
 def test_what_is_shared_with_the_rest_of_the_operator_is_equal() -> None:
-    assert (STREAM_STAGE, SKEW_SECONDS) == (Stage.STREAM, creation.SKEW_SECONDS)
+    assert (STREAM_STAGE, SKEW_SECONDS) == (Stage.STREAM, MOST_APART)
 
 
 def test_what_a_stream_keeps_allows_for_the_clocks() -> None:
