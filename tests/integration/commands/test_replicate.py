@@ -307,6 +307,12 @@ async def test_a_destination_with_rows_is_left_alone_behind_a_tunnel_made_by_han
     with pytest.raises(ConfigError, match=r"holds rows, and tunnel 'copy' has delivered none.*--merge"):
         await job(scene, in_seconds(1), start=start).run()
 
+    # one that an earlier run has noted behind another host may be another table
+    elsewhere = TablePlace(endpoint="http://proxy.example", instance=INSTANCE, table=COPY)
+    JobState(start.state).keep(tunnel_id, elsewhere)
+    with pytest.raises(ConfigError, match=r"has delivered none.*--merge"):
+        await job(scene, in_seconds(1), start=start).run()
+
     # a run that was killed behind its first rows has noted its table, and is resumed
     place = TablePlace(endpoint=scene.emulator.endpoint, instance=INSTANCE, table=COPY)
     JobState(start.state).keep(tunnel_id, place)
