@@ -159,6 +159,12 @@ class Runs:
     def output(self) -> str:
         return (self.folder / "log").read_text(errors="replace")[-6000:]
 
+    def errors(self) -> list[str]:
+        """What the program logged as errors; not what Spark, or an interpreter that ends with it, wrote beside them."""
+        lines = (self.folder / "log").read_text(errors="replace").splitlines()
+        own = [json.loads(line) for line in lines if line.startswith("{")]
+        return [entry["message"] for entry in own if entry["level"] == "ERROR"]
+
     def dumped(self, name: str) -> list[Any]:
         found: list[Any] = json.loads((self.folder / f"{name}.json").read_text())
         return found

@@ -21,7 +21,8 @@ How it ends:
     OwnershipLost           the record belongs to another query by now: the query is stopped, exit code 1
 
 Exit codes: 0 the record says why the query cannot go on, 1 it can be tried again, 2 the document, the pod or, without a
-record, the query itself is wrong, 143 it was asked to end. An error is one line of the log.
+record, the query itself is wrong, 143 it was asked to end. An error is one line of the log;
+behind it there may be a traceback of an interpreter of Spark whose JVM has gone (`BrokenPipeError`): it says nothing.
 """
 
 from __future__ import annotations
