@@ -4,8 +4,8 @@
 
 A stage is a command. The ones that need a Kubernetes API start it; where the machine does not allow the full
 cluster, the tests that need it are skipped with the reason, and the summary counts them. What takes
-one processor, an installation and the long simulation, runs beside the stages that do not wait for it; its output is
-shown at its end.
+one processor or waits for most of its time, an installation, the long simulation and the long scenarios, runs beside
+the stages that do not wait for it; its output is shown at its end.
 """
 
 from __future__ import annotations
@@ -162,23 +162,35 @@ E2E = Stage(
     waits_for=(_KUBERNETES,),
 )
 _LONG_SIMULATION = "simulation-long"
+_SCENARIOS = "scenarios"
+#: One cluster, and so one scenario after the other: the longest row of tests, in which most wait for pods.
+SCENARIOS = Stage(
+    _SCENARIOS,
+    "the life of objects on a real cluster, with workers and with Spark",
+    marks="long and cluster",
+    folders=("tests/cluster_scenarios",),
+    timeout=3600,
+    is_resumed=True,
+    is_beside=True,
+    waits_for=(_KUBERNETES,),
+)
 LONG = Stage(
     "long",
     "many seeds, many kills",
-    marks="long and not alone",
+    marks="long and not (alone or cluster)",
     workers=4,
     timeout=3600,
     is_resumed=True,
     waits_for=(_KUBERNETES,),
 )
-#: Beside others they would measure these: calls in a time, decisions about a load, Spark's own time limits.
+#: Beside others they would measure these.
 ALONE = Stage(
     "alone",
     "what is timed or counted, one after the other",
     marks="long and alone",
     timeout=3600,
     is_resumed=True,
-    waits_for=(_KUBERNETES, _LONG_SIMULATION),
+    waits_for=(_KUBERNETES, _LONG_SIMULATION, _SCENARIOS),
 )
 
 _LEASES = (sys.executable, "-m", "tests.simulation", "campaign", "--kind", "leases")
@@ -192,13 +204,13 @@ SIMULATION = Stage(
         (*_LEASES, "--seconds", "30", "--start", "1", "--seeds", "6"),
     ),
 )
-#: On virtual time, so that what runs beside it costs seeds and no result.
+#: On virtual time, so that what runs beside it costs seeds and no result: it yields to what has time limits.
 LONG_SIMULATION = Stage(
     _LONG_SIMULATION,
     "the region on virtual time: new seeds for every committed tree, for half an hour",
     (
-        (sys.executable, "-m", "tests.simulation", "campaign", "--seconds", "1800", "--start", "tree"),
-        (*_LEASES, "--seconds", "300", "--start", "tree"),
+        ("nice", sys.executable, "-m", "tests.simulation", "campaign", "--seconds", "1800", "--start", "tree"),
+        ("nice", *_LEASES, "--seconds", "300", "--start", "tree"),
     ),
     is_beside=True,
 )
@@ -218,7 +230,7 @@ PYSPARK = Stage(
 SHORT_RUN = (PROGRAMS, CLUSTER, LINT, REFERENCE, SIMULATION, FAST, LEASES, API, SPARK, E2E)
 #: By name alone (`make coverage`): to measure costs three quarters of a processor's time again.
 BY_NAME = (COVERAGE,)
-LONG_RUN = (PROGRAMS, CLUSTER, LONG_SIMULATION, PYSPARK, LONG, ALONE)
+LONG_RUN = (PROGRAMS, CLUSTER, LONG_SIMULATION, SCENARIOS, PYSPARK, LONG, ALONE)
 
 
 def main() -> int:

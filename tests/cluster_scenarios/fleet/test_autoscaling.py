@@ -21,7 +21,6 @@ pytestmark = [
     pytest.mark.cluster,
     pytest.mark.xdist_group("cluster"),
     pytest.mark.long,
-    pytest.mark.alone,
     pytest.mark.timeout(1200),
 ]
 

@@ -22,7 +22,6 @@ from tests.support.sinks.s3_store import BUCKET, s3_store
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.long,
-    pytest.mark.alone,
     pytest.mark.xdist_group("cluster"),
     pytest.mark.lasts(500),
     pytest.mark.timeout(3000),

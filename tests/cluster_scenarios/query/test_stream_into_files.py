@@ -20,7 +20,6 @@ from tests.support.waiting import wait_until
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.long,
-    pytest.mark.alone,
     pytest.mark.xdist_group("cluster"),
     pytest.mark.lasts(600),
     pytest.mark.timeout(3000),
