@@ -14,7 +14,7 @@ from ots_emulator.server.application import LEDGER
 from ots_emulator.settings import RANGES
 from ots_emulator.settings import Settings as EmulatorSettings
 from ots_tunnel.config import ClientConfig, ConfigModel, DeliveryConfig, HttpConfig, RetryConfig, StreamClientConfig
-from ots_tunnel.config.field_texts import attribute_docstrings
+from ots_tunnel.config.messages.field_texts import attribute_docstrings
 from ots_tunnel.console.exit_codes import exit_code_table
 from ots_tunnel.exposition import Registry
 from ots_tunnel.log_actions import LogAction

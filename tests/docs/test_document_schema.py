@@ -12,7 +12,7 @@ import yaml
 from click.testing import CliRunner
 
 from ots_tunnel.cli import cli
-from ots_tunnel.config.json_schema import document_schema
+from ots_tunnel.config.messages.json_schema import document_schema
 from tests.docs.pages import page
 
 SCHEMA = document_schema()

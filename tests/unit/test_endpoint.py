@@ -9,7 +9,7 @@ from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.client.table import TableClient
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.config.base import InstanceConfig
-from ots_tunnel.config.problems import describe
+from ots_tunnel.config.messages.describing import describe
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.endpoint import ENDPOINT_WORDS, check_place, is_endpoint
 from ots_tunnel.errors import ConfigError

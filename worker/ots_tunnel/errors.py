@@ -5,6 +5,7 @@
     |- ConfigError                       a bad file, flag or field
     |    |- WrongLeaseTable              the table of leases is another kind of table, or something else writes to it
     |    `- QueryRefused                 a query of Spark cannot go on from where it stands
+    |- NotChecked               (retry)  what should check a document ended without a result
     |- CodecError                        malformed bytes or a wrong checksum
     |- InvalidTransition                 a state machine got an impossible event
     |- TransportError           (retry)  ConnectError, ReadTimeout, ConnectionLost
@@ -66,6 +67,12 @@ class WrongLeaseTable(ConfigError):
 
 class QueryRefused(ConfigError):
     """A query of Spark cannot go on from where it stands, whoever tries it again."""
+
+
+class NotChecked(TunnelError):
+    """The process that should check a document ended without a result, such as by a limit of memory."""
+
+    retryable: ClassVar[bool] = True
 
 
 class CodecError(TunnelError):

@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
-from ots_tunnel.config import describe
 from ots_tunnel.config.base import Endpoint, InstanceName, TableName
+from ots_tunnel.config.messages.describing import describe
 from ots_tunnel.config.problems import Contradiction
 from ots_tunnel.console.explanations import Place
 from ots_tunnel.credentials import CredentialsProvider, FileCredentials, static_credentials

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from ots_tunnel.config import describe
+from ots_tunnel.config.messages.describing import describe
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.deletion.obstacles import Obstacle

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from pydantic import ValidationError
 
-from ots_tunnel.config import describe
+from ots_tunnel.config.messages.describing import describe
 from ots_tunnel_operator.diagnosis import internal_problem, kube_problem, shortened, spec_unreadable
 from ots_tunnel_operator.kube.claims import Claims
 from ots_tunnel_operator.kube.errors import KubeError

@@ -10,7 +10,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ots_tunnel.config import StreamDocument, WorkerConfig, describe, dump_config
+from ots_tunnel.config import StreamDocument, WorkerConfig, dump_config
+from ots_tunnel.config.messages.describing import describe
 from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.object import TablestoreTunnel

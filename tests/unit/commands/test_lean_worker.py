@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.programs.processes import bare_environment, unmeasured
 
-#: Of other sinks and other commands; of the operator, Spark and the emulator; HTTP as a server or a general client.
+#: Of other sinks and other commands; of the operator, Spark and the emulator; HTTP as a server or a general client;
+#: and what has checked the document, in another process.
 FOREIGN = {
     "aiohttp",
     "confluent_kafka",
@@ -26,6 +27,8 @@ FOREIGN = {
     "pandas",
     "prometheus_client",
     "pyarrow",
+    "pydantic",
+    "pydantic_core",
     "pyspark",
     "rich",
     "sqlite3",
@@ -34,20 +37,23 @@ FOREIGN = {
     "urllib.request",
     "uvloop",
     "xml",
+    "yaml",
 }
 #: What `ots-tunnel run` imports until it connects.
 PROGRAM = """
 import sys
 from pathlib import Path
 from ots_tunnel import allocator, cli, logs
-from ots_tunnel.commands import preflight, run
-from ots_tunnel.config import load_config
+from ots_tunnel.commands.worker_process.checked_document import worker_config
+from ots_tunnel.commands import run
+document = worker_config(Path(sys.argv[1]))
 from ots_tunnel.client import tunnel
+from ots_tunnel.commands import preflight
 from ots_tunnel.sinks.choice import open_sink
 from ots_tunnel.worker import worker
 from ots_tunnel.worker.gaps import read_mark
 from ots_tunnel.worker.status import metrics, server
-open_sink(load_config(Path(sys.argv[1])))
+open_sink(document)
 print(*sys.modules)
 """
 

@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel
 
 from ots_tunnel.config import WorkerConfig, load_config
-from ots_tunnel.config.allowed import SchemaNode
+from ots_tunnel.config.messages.schema_node import SchemaNode
 from ots_tunnel.endpoint import ENDPOINT_WORDS
 from ots_tunnel.errors import ConfigError
 

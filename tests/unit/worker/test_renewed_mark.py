@@ -37,6 +37,7 @@ def test_a_mark_is_renewed_by_later_ones_of_its_tunnel(tmp_path: Path) -> None:
             (None, "t-1", TIME + 10),
             ("2023-11-14T22:13:25Z", "t-1", TIME + 10),
             ("2023-11-14T22:13:59Z", "another", TIME + 10),
+            ("2023-11-15T06:13:40+08:00", "t-1", TIME + 20),
         ],
         start=1,
     ):
@@ -44,7 +45,18 @@ def test_a_mark_is_renewed_by_later_ones_of_its_tunnel(tmp_path: Path) -> None:
         assert mark() == expected
 
 
-@pytest.mark.parametrize("text", ["source: {", "source: {}", None])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "source: {",
+        "source: {}",
+        "- source",
+        "source: {tunnelId: t-1, readUntil: 2023-11-14T22:13:59}",
+        "source: {tunnelId: t-1, readUntil: soon}",
+        "source: {tunnelId: t-1, readUntil: 1700000039}",
+        None,
+    ],
+)
 def test_a_document_that_cannot_be_read_changes_nothing(
     tmp_path: Path, text: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:

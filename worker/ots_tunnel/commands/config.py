@@ -10,7 +10,7 @@ import click
 
 from ots_tunnel.config import StreamDocument, WorkerConfig
 from ots_tunnel.config.either import load_either
-from ots_tunnel.config.json_schema import document_schema
+from ots_tunnel.config.messages.json_schema import document_schema
 from ots_tunnel.console.examples import examples
 
 

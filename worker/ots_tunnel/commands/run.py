@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ots_tunnel.commands.worker_process.checked_document import worker_config
 from ots_tunnel.commands.worker_process.ending import Ending
 from ots_tunnel.commands.worker_process.options import worker_options
 from ots_tunnel.commands.worker_process.process import run_and_leave
 from ots_tunnel.commands.worker_process.serving import ended, run_worker
-from ots_tunnel.config import WorkerConfig, load_config
 from ots_tunnel.console.examples import examples
 from ots_tunnel.console.explanations import Place
+
+if TYPE_CHECKING:
+    from ots_tunnel.config import WorkerConfig
 
 
 @click.command(
@@ -38,7 +41,7 @@ def run(path: Path, log_level: str, exit_when_complete: bool, termination_log: P
     """
 
     def begin() -> tuple[Place, Coroutine[Any, Any, Ending]]:
-        config = load_config(path)
+        config = worker_config(path)
         return Place.of_source(config.source), consume(config, path, exit_when_complete=exit_when_complete)
 
     run_and_leave(begin, log_level, termination_log)

@@ -13,7 +13,6 @@ from ots_tunnel.config.delivery import DeadLetterConfig, DeliveryConfig, RateLim
 from ots_tunnel.config.document import WorkerConfig, dump_config, load_config
 from ots_tunnel.config.files import FileColumnConfig, FilesSinkConfig, FileStoreConfig
 from ots_tunnel.config.kafka import KafkaSaslConfig, KafkaSinkConfig
-from ots_tunnel.config.problems import describe
 from ots_tunnel.config.selection import BytesValue, ColumnsConfig, FilterConfig, KeyRangeConfig
 from ots_tunnel.config.sink_document import SinkDocument
 from ots_tunnel.config.sinks import (
@@ -59,7 +58,6 @@ __all__ = [
     "TablestoreSinkConfig",
     "TunnelConfig",
     "WorkerConfig",
-    "describe",
     "dump_config",
     "load_config",
     "load_stream_document",

@@ -7,11 +7,18 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
-from pydantic.alias_generators import to_camel
-
-from ots_tunnel.config.allowed import Words
+from ots_tunnel.config.modelling import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    to_camel,
+)
 from ots_tunnel.config.problems import NotAllowed
+from ots_tunnel.config.words import Words
 from ots_tunnel.endpoint import ENDPOINT_WORDS, INSTANCE, INSTANCE_WORDS, is_endpoint
 
 

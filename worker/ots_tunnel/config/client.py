@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
-
-from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import ZonedTime
+from ots_tunnel.config.modelling import Field, model_validator
 from ots_tunnel.config.problems import Contradiction
+from ots_tunnel.config.words import Words
 from ots_tunnel.config.worker_document import PaceConfig, SourceConfig
 
 #: Seconds, the service's minimum (docs/protocol.md 5.5).

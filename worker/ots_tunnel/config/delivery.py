@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
-
-from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import ConfigModel
 from ots_tunnel.config.files import FileStoreConfig
+from ots_tunnel.config.modelling import Field, model_validator
 from ots_tunnel.config.problems import Contradiction
 from ots_tunnel.config.selection import ColumnsConfig, FilterConfig
+from ots_tunnel.config.words import Words
 
 
 class RetryConfig(ConfigModel):

@@ -8,7 +8,6 @@ from ots_tunnel.config.client import ClientConfig, TunnelConfig
 from ots_tunnel.config.document_file import checked, dump_document
 from ots_tunnel.config.kind import is_of_stream
 from ots_tunnel.config.worker_document import WorkerDocument
-from ots_tunnel.config.yaml_file import read_yaml
 from ots_tunnel.errors import ConfigError
 
 
@@ -25,6 +24,8 @@ def load_config(path: Path) -> WorkerConfig:
     Raises:
         ConfigError: see `load_document`; or it is the document of `ots-tunnel stream run`.
     """
+    from ots_tunnel.config.yaml_file import read_yaml
+
     document = read_yaml(path)
     if is_of_stream(document):
         raise ConfigError(

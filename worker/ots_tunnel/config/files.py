@@ -6,12 +6,10 @@ from posixpath import normpath
 from typing import Annotated, ClassVar, Literal, Self
 from urllib.parse import unquote, urlsplit
 
-from pydantic import Field, model_validator
-from pydantic.alias_generators import to_snake
-
-from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import ConfigModel, CredentialsConfig, Endpoint, Name, NonEmptyPath
+from ots_tunnel.config.modelling import Field, model_validator, to_snake
 from ots_tunnel.config.problems import Contradiction
+from ots_tunnel.config.words import Words
 
 #: Parts of a prefix that no path of the store's library has.
 _NO_FOLDERS = frozenset({"", ".", ".."})

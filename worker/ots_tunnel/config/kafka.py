@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
-
-from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import ConfigModel, NonEmptyPath
+from ots_tunnel.config.modelling import AfterValidator, Field, model_validator
 from ots_tunnel.config.problems import Contradiction, NotAllowed
+from ots_tunnel.config.words import Words
 
 
 def _has_a_port(server: str) -> str:

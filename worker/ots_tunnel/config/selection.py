@@ -6,11 +6,18 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, StrictInt, StrictStr, Tag, field_validator, model_validator
-
-from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import ConfigModel, Name
+from ots_tunnel.config.modelling import (
+    Discriminator,
+    Field,
+    StrictInt,
+    StrictStr,
+    Tag,
+    field_validator,
+    model_validator,
+)
 from ots_tunnel.config.problems import NOT_ALLOWED, Contradiction, NotAllowed, shown
+from ots_tunnel.config.words import Words
 
 
 class ColumnsConfig(ConfigModel):

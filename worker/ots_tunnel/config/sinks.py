@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, model_validator
-
-from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import ConfigModel, InstanceConfig, NonEmptyPath, TableName, WebUrl
 from ots_tunnel.config.files import FilesSinkConfig
 from ots_tunnel.config.kafka import KafkaSinkConfig
+from ots_tunnel.config.modelling import BeforeValidator, Field, model_validator
 from ots_tunnel.config.problems import Contradiction, NotAllowed, looks_secret
+from ots_tunnel.config.words import Words
 
 
 def _not_a_secret(path: Any) -> Any:
@@ -95,7 +94,7 @@ class SinkConfig(ConfigModel):
     @property
     def kind(self) -> str:
         """Name of the member that is given."""
-        return next(name for name in type(self).model_fields if getattr(self, name) is not None)
+        return next(name for name, section in self if section is not None)
 
     @property
     def refuses_records(self) -> bool:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
-
-from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import TableName, ZonedTime
 from ots_tunnel.config.document_file import checked
 from ots_tunnel.config.kind import is_of_tunnel
+from ots_tunnel.config.modelling import Field, model_validator
 from ots_tunnel.config.problems import Contradiction
+from ots_tunnel.config.words import Words
 from ots_tunnel.config.worker_document import PaceConfig, SourceConfig, WorkerDocument
-from ots_tunnel.config.yaml_file import read_yaml
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.fence import write_deadline
 
@@ -122,6 +120,8 @@ def load_stream_document(path: Path) -> StreamDocument:
     Raises:
         ConfigError: see `load_document`; or it is the document of `ots-tunnel run`.
     """
+    from ots_tunnel.config.yaml_file import read_yaml
+
     document = read_yaml(path)
     if is_of_tunnel(document):
         raise ConfigError(

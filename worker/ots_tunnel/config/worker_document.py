@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
-
 from ots_tunnel.config.base import ConfigModel, InstanceConfig, Name, TableName
 from ots_tunnel.config.delivery import DeliveryConfig
+from ots_tunnel.config.modelling import Field, model_validator
 from ots_tunnel.config.problems import Contradiction
 from ots_tunnel.config.sinks import REFUSING_SINKS, SinkConfig
 from ots_tunnel.endpoint import table_identity

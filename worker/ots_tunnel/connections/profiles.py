@@ -10,8 +10,9 @@ from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, SecretStr, ValidationError, model_validator
 
-from ots_tunnel.config import ConfigModel, describe
+from ots_tunnel.config import ConfigModel
 from ots_tunnel.config.base import Endpoint, InstanceName, NonEmptyPath
+from ots_tunnel.config.messages.describing import describe
 from ots_tunnel.config.problems import Contradiction
 from ots_tunnel.config.yaml_file import read_yaml
 from ots_tunnel.connections.connection import Origin

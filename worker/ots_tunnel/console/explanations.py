@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from ots_tunnel.config import TunnelConfig
 from ots_tunnel.errors import (
     AuthFailed,
     Explained,
@@ -28,6 +28,9 @@ from ots_tunnel.errors import (
     WrongTable,
     WrongTunnel,
 )
+
+if TYPE_CHECKING:
+    from ots_tunnel.config import TunnelConfig
 
 
 @dataclass(frozen=True, slots=True)

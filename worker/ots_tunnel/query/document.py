@@ -11,10 +11,10 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from ots_tunnel.config import ConfigModel, InstanceConfig
-from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import Name, NonEmptyPath, TableName
 from ots_tunnel.config.document_file import dump_document, load_document
 from ots_tunnel.config.problems import Contradiction
+from ots_tunnel.config.words import Words
 from ots_tunnel.query.files import QueryFilesConfig
 
 #: Heartbeats that a timeout has to last for, as in the object.

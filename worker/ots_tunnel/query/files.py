@@ -21,10 +21,10 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, model_validator
 
-from ots_tunnel.config.allowed import Words
 from ots_tunnel.config.base import NonEmptyPath
 from ots_tunnel.config.files import MOST_COLUMNS, OWN_COLUMNS, FileColumnConfig, FileStoreConfig
 from ots_tunnel.config.problems import Contradiction
+from ots_tunnel.config.words import Words
 from ots_tunnel.query.spelling import OTHERS, VERSIONS, is_of_delta, is_of_iceberg, spelled
 
 #: Formats whose files are a table with transactions, and that of the two for buckets.

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ots_tunnel.config import ConfigModel, describe
+from ots_tunnel.config import ConfigModel
+from ots_tunnel.config.messages.describing import describe
 from ots_tunnel.endpoint import is_vendor_host, region_of, table_identity
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.job_file import JobFile

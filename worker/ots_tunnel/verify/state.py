@@ -14,7 +14,7 @@ from datetime import datetime
 from pydantic import ValidationError
 
 from ots_tunnel.client.table_calls import KeyRange
-from ots_tunnel.config import describe
+from ots_tunnel.config.messages.describing import describe
 from ots_tunnel.errors import CodecError, ConfigError
 from ots_tunnel.model import PrimaryKey
 from ots_tunnel.verify.comparison import COUNTS, Comparison, DifferingRow

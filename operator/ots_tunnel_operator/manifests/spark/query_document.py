@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from ots_tunnel.config import describe
+from ots_tunnel.config.messages.describing import describe
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.query.bucket import PROFILE_FILE, profile_text
 from ots_tunnel.query.document import QueryConfig, dump_query_config

@@ -12,8 +12,8 @@ from ots_tunnel.config import (
     RetryConfig,
     SinkConfig,
     TablestoreSinkConfig,
-    describe,
 )
+from ots_tunnel.config.messages.describing import describe
 from ots_tunnel.endpoint import table_identity
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.fence import write_deadline

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ots_tunnel.commands.worker_process.checked_document import stream_document
 from ots_tunnel.commands.worker_process.ending import Ending
 from ots_tunnel.commands.worker_process.options import worker_options
 from ots_tunnel.commands.worker_process.process import run_and_leave
 from ots_tunnel.commands.worker_process.serving import ended, run_worker
-from ots_tunnel.config import StreamDocument, StreamSourceConfig, load_stream_document
 from ots_tunnel.console.examples import examples
 from ots_tunnel.console.explanations import Place
+
+if TYPE_CHECKING:
+    from ots_tunnel.config import StreamDocument, StreamSourceConfig
 
 
 @click.command(epilog=examples("ots-tunnel stream run --config stream.yaml"))
@@ -28,7 +31,7 @@ def run(path: Path, log_level: str, termination_log: Path) -> None:
     """
 
     def begin() -> tuple[Place, Coroutine[Any, Any, Ending]]:
-        document = load_stream_document(path)
+        document = stream_document(path)
         return place_of(document.source), follow(document)
 
     run_and_leave(begin, log_level, termination_log)

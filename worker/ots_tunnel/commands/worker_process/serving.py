@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from ots_tunnel.commands.worker_process.ending import Ending, ending
 from ots_tunnel.commands.worker_process.last_resort import OVERDUE_AFTER, LastResort
-from ots_tunnel.config import HttpConfig
 from ots_tunnel.log_actions import LogAction
 
 if TYPE_CHECKING:
+    from ots_tunnel.config import HttpConfig
     from ots_tunnel.worker.status.worker_status import WorkerStatus
 
 logger = logging.getLogger(__name__)

@@ -75,7 +75,8 @@ def _letters(given: Mapping[str, str], policy: str) -> FileStoreConfig | None:
     # a write without dead letters needs no pydantic
     from pydantic import ValidationError
 
-    from ots_tunnel.config import FileStoreConfig, describe
+    from ots_tunnel.config import FileStoreConfig
+    from ots_tunnel.config.messages.describing import describe
 
     document: dict[str, Any] = {_LETTER_OPTIONS[option]: given[option.lower()] for option in options}
     if "bucketInHost" in document:

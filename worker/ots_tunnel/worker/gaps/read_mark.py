@@ -7,9 +7,10 @@ long before a channel comes to it needs the mark as it is then (docs/architectur
 from __future__ import annotations
 
 import logging
+from datetime import datetime
 from pathlib import Path
 
-from ots_tunnel.config import WorkerConfig, load_config
+from ots_tunnel.config import WorkerConfig
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.worker.settings import read_mark_of
@@ -38,14 +39,37 @@ class RenewedMark:
         try:
             stamp = self._path.stat().st_mtime_ns
             if stamp != self._stamp:
-                self._take(load_config(self._path))
+                self._take(*_tunnel_and_mark(self._path))
                 self._stamp = stamp
         except (ConfigError, OSError) as error:
             fields = {"action": LogAction.RETENTION_UNKNOWN, "tunnel_id": self._tunnel_id, "error": str(error)}
             logger.warning("the read mark stays as it is: the document cannot be read", extra=fields)
         return self._mark
 
-    def _take(self, config: WorkerConfig) -> None:
-        mark = read_mark_of(config)
-        if config.source.tunnel_id == self._tunnel_id and mark is not None:
+    def _take(self, tunnel_id: str, mark: float | None) -> None:
+        if tunnel_id == self._tunnel_id and mark is not None:
             self._mark = max(mark, self._mark or mark)
+
+
+def _tunnel_and_mark(path: Path) -> tuple[str, float | None]:
+    """Id of the document's tunnel, and its read mark in Unix seconds.
+
+    Raises:
+        ConfigError: the file cannot be read, is not YAML, or has none of them.
+    """
+    from ots_tunnel.config.yaml_file import read_yaml
+
+    document = read_yaml(path)
+    source = document.get("source") if isinstance(document, dict) else None
+    if not isinstance(source, dict) or not isinstance(source.get("tunnelId"), str):
+        raise ConfigError(f"{path}: source.tunnelId: missing")
+    mark = source.get("readUntil")
+    if mark is None:
+        return source["tunnelId"], None
+    try:
+        time = mark if isinstance(mark, datetime) else datetime.fromisoformat(mark)
+    except (TypeError, ValueError):
+        time = None
+    if time is None or time.tzinfo is None:
+        raise ConfigError(f"{path}: source.readUntil: found {mark!r}, allowed is a time with a time zone")
+    return source["tunnelId"], time.timestamp()

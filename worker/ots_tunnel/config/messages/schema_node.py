@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, SecretStr, Tag
 from pydantic.fields import FieldInfo
 
+from ots_tunnel.config.words import Words
+
 #: Types with a fixed description.
 _NAMES: dict[object, str] = {
     bool: "true or false",
@@ -19,19 +21,6 @@ _NAMES: dict[object, str] = {
     SecretStr: "a text",
     datetime: "a time with a time zone, such as 2026-06-19T17:00:00+08:00",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Part of a field's `Annotated`, where the type alone does not describe the allowed values.
-
-    Args:
-        allowed: the allowed values, in words instead of a regular expression.
-        because: the reason, where it is the service's.
-    """
-
-    allowed: str = ""
-    because: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from ots_tunnel.config.allowed import SchemaNode
 from ots_tunnel.config.document import WorkerConfig
-from ots_tunnel.config.field_texts import attribute_docstrings
+from ots_tunnel.config.messages.field_texts import attribute_docstrings
+from ots_tunnel.config.messages.schema_node import SchemaNode
 from ots_tunnel.config.sinks import SinkConfig
 
 #: The dialect that the schema is written in.
