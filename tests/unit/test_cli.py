@@ -69,6 +69,7 @@ HELP_NEEDS = {
     "ots_tunnel.console",
     "ots_tunnel.console.examples",
     "ots_tunnel.console.exit_codes",
+    "ots_tunnel.console.lazy_group",
     "ots_tunnel.errors",
     "ots_tunnel.version",
 }

@@ -5,7 +5,6 @@ Exit codes are in `console.exit_codes`.
 
 from __future__ import annotations
 
-import importlib
 import io
 import os
 import signal
@@ -18,6 +17,7 @@ import click
 
 from ots_tunnel.console.examples import examples
 from ots_tunnel.console.exit_codes import exit_code, exit_code_table, signal_exit_code
+from ots_tunnel.console.lazy_group import LazyGroup
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.version import __version__
 
@@ -48,26 +48,8 @@ SUMMARIES: Mapping[str, str] = {
 }
 
 
-class LazyGroup(click.Group):
-    """A group of commands that are imported only when they are called."""
-
-    def __init__(self, *args: Any, commands_at: Mapping[str, str], summaries: Mapping[str, str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._commands_at = commands_at
-        self._summaries = summaries
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in alphabetical order."""
-        return sorted(self._commands_at)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command."""
-        if cmd_name not in self._commands_at:
-            return None
-        module, _, attribute = self._commands_at[cmd_name].partition(":")
-        command = getattr(importlib.import_module(module), attribute)
-        assert isinstance(command, click.Command)
-        return command
+class Program(LazyGroup):
+    """The whole program: what its help says besides, and how it ends without readers."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a closed stdout exits with 141 (SIGPIPE), as in a shell."""
@@ -78,15 +60,14 @@ class LazyGroup(click.Group):
             sys.exit(signal_exit_code(signal.SIGPIPE))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, self._summaries.get(name, "")) for name in self.list_commands(ctx)])
+        """List the commands, and the exit codes of all of them."""
+        super().format_commands(ctx, formatter)
         with formatter.section("Exit codes"):
             formatter.write_dl(list(exit_code_table()))
 
 
 @click.group(
-    cls=LazyGroup,
+    cls=Program,
     commands_at=COMMANDS,
     summaries=SUMMARIES,
     epilog=examples(

@@ -80,3 +80,33 @@ def test_a_worker_starts_without_what_it_does_not_need(sink: str, tmp_path: Path
 
     assert done.returncode == 0, done.stderr
     assert not FOREIGN & set(done.stdout.split())
+
+
+#: What the program has imported when it reads the document of a worker, which is none here.
+STARTED = """
+import sys
+from ots_tunnel import cli
+try:
+    cli.main()
+except SystemExit as ended:
+    print(ended.code, *sys.modules)
+"""
+
+
+@pytest.mark.parametrize("command", [("run",), ("stream", "run")])
+def test_no_command_of_a_worker_loads_what_checks_documents(command: tuple[str, ...], tmp_path: Path) -> None:
+    leave = "from ots_tunnel.commands.worker_process import process; process.leave = sys.exit; "
+    document = str(tmp_path / "worker.yaml")
+    done = subprocess.run(
+        [sys.executable, "-c", STARTED.replace("try:", f"{leave}\ntry:"), *command, "--config", document],
+        env=unmeasured(bare_environment()),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    code, *modules = done.stdout.split()
+    assert code == "2", done.stderr
+    assert f"{document}: No such file or directory" in done.stderr
+    assert not {"ots_tunnel.config", "pydantic", "yaml"} & set(modules)

@@ -167,6 +167,12 @@ def message(tmp_path: Path, path: str, value: object) -> str:
         ),
         ("sink.http.url", "https:user:ssw0rd@h", "sink.http.url: found a text with @, allowed is http(s)://host"),
         ("sink.http.url", "h?token=ssw0rd&next=https://x", "sink.http.url: found 'h?***', allowed is http(s)://host"),
+        ("sink.http.url", "h/x?token=ssw0rd", "sink.http.url: found 'h/x?***', allowed is http(s)://host"),
+        (
+            "sink.http.url",
+            "https:/h/x?token=ssw0rd",
+            "sink.http.url: found 'https:/h/x?***', allowed is http(s)://host",
+        ),
         ("sink.http.url", "https://user:ssw0rd", "sink.http.url: found an address, allowed is http(s)://host"),
         ("sink.http.url", "https://user ssw0rd", "sink.http.url: found an address, allowed is http(s)://host"),
         (

@@ -71,3 +71,15 @@ def test_a_document_that_cannot_be_read_changes_nothing(
         assert mark() == TIME
 
     assert [record.action for record in caplog.records] == ["retention_unknown"]
+
+
+def test_a_document_that_is_as_it_was_is_not_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "worker.yaml"
+    config = written(path, mark="2023-11-14T22:13:20Z", changes=0)
+    mark = RenewedMark(path, config, path.stat().st_mtime_ns)
+    path.write_text("source: {")
+    os.utime(path, (TIME, TIME))
+
+    assert mark() == TIME
+    written(path, mark="2023-11-14T22:13:30Z", changes=1)
+    assert mark() == TIME + 10

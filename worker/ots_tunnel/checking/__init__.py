@@ -7,8 +7,8 @@ interpreter reads and checks the file, and hands the parts over:
     the worker                        python -m ots_tunnel.commands.worker_process.check tunnel worker.yaml
 
     `checked_document`       starts   reads the file, checks it with the models of pydantic
-    objects of plain classes <----    pickled, exit code 0
-    ConfigError              <----    the text, exit code 2
+    objects of plain classes <----    pickled, by a pipe
+    ConfigError              <----    or the text
 
 Both processes import the same classes of `ots_tunnel.config`. They are made of what `config.modelling` has: in the
 worker that is `plain_parts`, with the same fields, defaults, properties and equality, and without checks. Which of both

@@ -23,11 +23,15 @@ class BaseModel:
     """A part whose fields another process has checked. It does not change."""
 
     def __init__(self, **fields: Any) -> None:
-        self.__dict__.update(fields)
+        """Raises: TypeError: there is no such field."""
+        names = _fields(type(self))
+        for name in fields.keys() - names:
+            raise TypeError(f"{type(self).__name__} has no field {name}, allowed is one of {', '.join(names)}")
+        self.__dict__.update({name: fields.get(name, getattr(type(self), name, None)) for name in names})
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Take the fields from the pickled state of a model of pydantic."""
-        self.__dict__.update(state["__dict__"])
+        """Take the fields from the state of a copy, or from that of a pickled model of pydantic."""
+        self.__dict__.update(state.get("__dict__", state))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise TypeError(f"{type(self).__name__} is frozen, so {name} cannot be set")
@@ -44,6 +48,16 @@ class BaseModel:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self)})"
+
+
+def _fields(kind: type) -> dict[str, None]:
+    """Names of a part's fields, in their order."""
+    return {
+        name: None
+        for each in reversed(kind.__mro__)
+        for name, annotation in vars(each).get("__annotations__", {}).items()
+        if not annotation.startswith("ClassVar")
+    }
 
 
 def Field(*, default: Any = None, default_factory: Callable[[], Any] | None = None, **_constraints: Any) -> Any:

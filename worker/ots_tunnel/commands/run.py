@@ -41,17 +41,27 @@ def run(path: Path, log_level: str, exit_when_complete: bool, termination_log: P
     """
 
     def begin() -> tuple[Place, Coroutine[Any, Any, Ending]]:
+        stamp = _written_at(path)  # before it is read: what is written meanwhile is read again
         config = worker_config(path)
-        return Place.of_source(config.source), consume(config, path, exit_when_complete=exit_when_complete)
+        return Place.of_source(config.source), consume(config, path, stamp, exit_when_complete=exit_when_complete)
 
     run_and_leave(begin, log_level, termination_log)
 
 
-async def consume(config: WorkerConfig, path: Path, *, exit_when_complete: bool = False) -> Ending:
+def _written_at(path: Path) -> int:
+    """Time of a file's last change in nanoseconds; 0 where it cannot be told."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+async def consume(config: WorkerConfig, path: Path, stamp: int = 0, *, exit_when_complete: bool = False) -> Ending:
     """Run one worker of a document, with its status server.
 
     Args:
         path: of the document, whose read mark may be renewed.
+        stamp: see `RenewedMark`.
 
     Raises:
         ConfigError, ServiceError, WrongTunnel, SinkRejected: the terminal error.
@@ -73,7 +83,7 @@ async def consume(config: WorkerConfig, path: Path, *, exit_when_complete: bool 
     sink = open_sink(config)
     client = TunnelClient(source.endpoint, source.instance, credentials)
     metrics = WorkerMetrics(source.tunnel_name, config.sink.kind)
-    renewed = RenewedMark(path, config)
+    renewed = RenewedMark(path, config, stamp)
     worker = TunnelWorker(
         client,
         sink,

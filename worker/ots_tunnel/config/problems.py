@@ -61,7 +61,8 @@ def shown(value: object) -> str:
         return "a text with @"
     if "//" in text and _may_have_login(text):
         return "an address"
-    text = repr(re.sub(r"(?s)\?.*", "?***", text) if "//" in text else text)
+    query = r"(?s)\?.*" if "//" in text else r"(?s)\?.*=.*"  # an address may lack its slashes
+    text = repr(re.sub(query, "?***", text))
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -93,6 +95,7 @@ def test_plain_parts_have_the_values_of_the_models(tmp_path: Path) -> None:
         "source: {leaseTable: leases}",
         f"source: {{{SOURCE}}}\nsink: {{count: {{}}}}\nclient: {{heartbeatIntervalSeconds: 4}}",
         f"source: {{{SOURCE}}}\nsink: {{kafka: {{topic: 'ä'}}}}",
+        '{"\\ud800": 1, "\\ud800": 2}',
     ],
 )
 def test_a_wrong_document_is_told_as_it_would_be_here(tmp_path: Path, text: str) -> None:
@@ -107,7 +110,7 @@ def test_a_wrong_document_is_told_as_it_would_be_here(tmp_path: Path, text: str)
 
 
 @pytest.mark.usefixtures("apart_here")
-@pytest.mark.parametrize("script", ["exit 1", "kill -9 $$", "exit 70"])
+@pytest.mark.parametrize("script", ["exit 1", "kill -9 $$", "exit 0", "printf + >&$5; exit 0", "printf '+\\200' >&$5"])
 def test_a_process_that_ends_without_a_result_may_be_tried_again(
     tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,10 +118,45 @@ def test_a_process_that_ends_without_a_result_may_be_tried_again(
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
 
-    with pytest.raises(NotChecked, match="the process that checks it ended with") as told:
+    with pytest.raises(NotChecked, match="the process that checks it was ended, with") as told:
         checked_document.worker_config(tmp_path / "worker.yaml")
 
     assert told.value.retryable
+
+
+@pytest.mark.usefixtures("apart_here")
+def test_a_process_that_cannot_be_started_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+
+    with pytest.raises(NotChecked, match=r"worker\.yaml: the process that checks it cannot be started: .*No such file"):
+        checked_document.worker_config(tmp_path / "worker.yaml")
+
+
+@pytest.mark.usefixtures("apart_here")
+def test_an_error_of_the_check_itself_has_its_reason(tmp_path: Path) -> None:
+    number = "-0x" + "f" * 5000  # more digits than Python makes a text of
+    path = _written(tmp_path / "worker.yaml", f"source: {{{SOURCE}}}\nclient: {{lanesPerChannel: {number}}}\n")
+
+    with pytest.raises(NotChecked, match="the process that checks it failed: ValueError: Exceeds the limit"):
+        checked_document.worker_config(path)
+
+
+@pytest.mark.usefixtures("apart_here")
+def test_what_is_installed_may_print_and_exit_codes_may_be_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _written(tmp_path / "sitecustomize.py", "print('started', flush=True)")
+    monkeypatch.syspath_prepend(tmp_path)
+    path = _written(tmp_path / "worker.yaml", f"source: {{{SOURCE}}}\nsink: {{count: {{}}}}\n")
+    wrong = _written(tmp_path / "wrong.yaml", "source: {")
+
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        assert checked_document.worker_config(path).sink.kind == "count"
+        with pytest.raises(ConfigError, match="not YAML"):
+            checked_document.worker_config(wrong)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
 
 
 @pytest.mark.usefixtures("apart_here")
@@ -160,6 +198,11 @@ def test_plain_parts_are_frozen_equal_by_value_and_told() -> None:
     assert hash(part) == hash(Part(name="a"))
     assert part != Part(name="b")
     assert part != ("a",)
-    assert repr(part) == "Part(name='a')"
+    assert part == Part(name="a", count=5)
+    assert part == copy.deepcopy(part)
+    assert dict(part) == {"name": "a", "count": 5}
+    assert repr(part) == "Part(name='a', count=5)"
+    with pytest.raises(TypeError, match="Part has no field size, allowed is one of name, count"):
+        Part(size=1)
     with pytest.raises(TypeError, match="Part is frozen, so count cannot be set"):
         part.count = 6

@@ -1,9 +1,8 @@
 """The process that checks a document for a worker; see `ots_tunnel.checking`.
 
-    python -m ots_tunnel.commands.worker_process.check KIND PATH
+    python -m ots_tunnel.commands.worker_process.check KIND PATH FD
 
-KIND is `tunnel` or `stream`. On standard output are the checked parts, pickled, and the exit code is 0; or the text of
-the ConfigError, and it is 2.
+KIND is `tunnel` or `stream`. To the open file FD goes a byte of `checked_document.Outcome` and what that says.
 """
 
 from __future__ import annotations
@@ -11,12 +10,13 @@ from __future__ import annotations
 import pickle
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from datetime import timezone, tzinfo
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
-from ots_tunnel.commands.worker_process.checked_document import WRONG
+from ots_tunnel.commands.worker_process.checked_document import Outcome
 from ots_tunnel.config import load_config, load_stream_document
 from ots_tunnel.config.worker_document import WorkerDocument
 from ots_tunnel.errors import ConfigError
@@ -33,18 +33,30 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def main() -> int:
-    """Check one document; the exit code."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the worker says what has ended it
-    kind, path = sys.argv[1:]
+def main() -> None:
+    """Check one document."""
+    for number in (signal.SIGINT, signal.SIGPIPE):  # the worker says what has ended it, or has ended
+        signal.signal(number, signal.SIG_DFL)
+    kind, path, answer = sys.argv[1:]
+    with open(int(answer), "wb") as file:
+        _check(LOADERS[kind], Path(path), file)
+
+
+def _check(load: Callable[[Path], WorkerDocument], path: Path, answer: BinaryIO) -> None:
     try:
-        document = LOADERS[kind](Path(path))
+        document = load(path)
     except ConfigError as error:
-        sys.stdout.buffer.write(str(error).encode(errors="surrogateescape"))
-        return WRONG
-    _Pickler(sys.stdout.buffer).dump(document)
-    return 0
+        answer.write(Outcome.WRONG.value + str(error).encode(errors="surrogatepass"))
+        return
+    except Exception as error:
+        # the pod's termination message has to say why the worker ended, also for a bug
+        traceback.print_exc()
+        text = "".join(traceback.format_exception_only(error)).strip()
+        answer.write(Outcome.FAILED.value + text.encode(errors="backslashreplace"))
+        return
+    answer.write(Outcome.CHECKED.value)
+    _Pickler(answer).dump(document)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

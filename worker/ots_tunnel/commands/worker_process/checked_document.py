@@ -6,8 +6,9 @@ import os
 import pickle
 import subprocess
 import sys
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ots_tunnel import checking
 from ots_tunnel.errors import ConfigError, NotChecked
@@ -15,8 +16,16 @@ from ots_tunnel.errors import ConfigError, NotChecked
 if TYPE_CHECKING:
     from ots_tunnel.config import StreamDocument, WorkerConfig
 
-#: Exit code of a process that has written why the document is wrong.
-WRONG: Final = 2
+
+class Outcome(Enum):
+    """The first byte of what the other process writes; exit codes may be lost, where a program ignores SIGCHLD."""
+
+    #: The checked parts follow, pickled.
+    CHECKED = b"+"
+    #: The text of a ConfigError follows.
+    WRONG = b"-"
+    #: The reason follows why nothing was checked.
+    FAILED = b"!"
 
 
 def worker_config(path: Path) -> WorkerConfig:
@@ -54,17 +63,41 @@ def _checks_here() -> bool:
 
 def _checked(kind: str, path: Path) -> Any:
     checking.is_apart = True
-    # what this process imports the other one imports, and nothing of the working directory
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(folder for folder in sys.path if folder),
-        "PYTHONSAFEPATH": "1",
-    }
-    command = (sys.executable, "-m", "ots_tunnel.commands.worker_process.check", kind, str(path))
-    # a path may name a file that is open in this process, such as /dev/fd/63
-    ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False, close_fds=False)
-    if ended.returncode == WRONG:
-        raise ConfigError(ended.stdout.decode(errors="surrogateescape"))
-    if ended.returncode:
-        raise NotChecked(f"{path}: the process that checks it ended with {ended.returncode}; its output says more")
-    return pickle.loads(ended.stdout)  # of our own program
+    try:
+        answer, status = _answer(kind, path)
+    except OSError as error:  # such as a limit of processes
+        raise NotChecked(f"{path}: the process that checks it cannot be started: {error}") from error
+    content = answer[1:]
+    try:
+        match answer[:1]:
+            case Outcome.CHECKED.value:
+                return pickle.loads(content)  # of our own program
+            case Outcome.WRONG.value:
+                raise ConfigError(content.decode(errors="surrogatepass"))
+            case Outcome.FAILED.value:
+                raise NotChecked(f"{path}: the process that checks it failed: {content.decode()}")
+    except (EOFError, pickle.UnpicklingError):  # it was ended while it wrote
+        pass
+    raise NotChecked(f"{path}: the process that checks it was ended, with {status}, such as by a limit of memory")
+
+
+def _answer(kind: str, path: Path) -> tuple[bytes, int]:
+    """What the other process writes, and its exit code."""
+    reading, writing = os.pipe()
+    with open(reading, "rb") as answer:
+        try:
+            # not its standard output, on which anything that is installed may print
+            os.set_inheritable(writing, True)
+            command = (sys.executable, "-m", "ots_tunnel.commands.worker_process.check", kind, str(path), str(writing))
+            # what this process imports the other one imports, and nothing of the working directory
+            environment = {
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join(folder for folder in sys.path if folder),
+                "PYTHONSAFEPATH": "1",
+            }
+            # the path may name a file that is open in this process, such as /dev/fd/63
+            started = subprocess.Popen(command, env=environment, close_fds=False)
+        finally:
+            os.close(writing)
+        with started:
+            return answer.read(), started.wait()

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ots_tunnel.config import WorkerConfig
+from ots_tunnel.config.problems import shown
 from ots_tunnel.errors import ConfigError
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.worker.settings import read_mark_of
@@ -23,13 +24,14 @@ class RenewedMark:
 
     Args:
         config: the document as it was read from the file.
+        stamp: when the file was written last before that, in nanoseconds, as its `stat` has it; 0 is unknown.
     """
 
-    def __init__(self, path: Path, config: WorkerConfig) -> None:
+    def __init__(self, path: Path, config: WorkerConfig, stamp: int = 0) -> None:
         self._path = path
         self._tunnel_id = config.source.tunnel_id
         self._mark = read_mark_of(config)
-        self._stamp = 0
+        self._stamp = stamp
 
     def __repr__(self) -> str:
         return f"RenewedMark({self._path}, {self._mark})"
@@ -71,5 +73,5 @@ def _tunnel_and_mark(path: Path) -> tuple[str, float | None]:
     except (TypeError, ValueError):
         time = None
     if time is None or time.tzinfo is None:
-        raise ConfigError(f"{path}: source.readUntil: found {mark!r}, allowed is a time with a time zone")
+        raise ConfigError(f"{path}: source.readUntil: found {shown(mark)}, allowed is a time with a time zone")
     return source["tunnelId"], time.timestamp()
