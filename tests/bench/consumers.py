@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tests.bench.bench_scene import DEADLINE, POLL, BenchScene, Tunnel
-from tests.bench.contenders import Contender, Job, Programs
+from tests.bench.contenders import CommandLines, Contender, Job
 from tests.bench.programs.milestone_worker import Point
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +70,7 @@ class Lab:
     """The scene, the programs, the consumer's core and a folder for the files of runs."""
 
     scene: BenchScene
-    programs: Programs
+    programs: CommandLines
     folder: Path
     core: int
 

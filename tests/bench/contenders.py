@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ots_tunnel.config import (
     ClientConfig,
@@ -89,6 +89,14 @@ class Job:
     delay_ms: int = 0
     delay_rows: int = 0
     mark: int = 0
+
+
+class CommandLines(Protocol):
+    """Programs that are measured."""
+
+    def command(self, contender: Contender, endpoint: str, tunnel: Tunnel, job: Job, folder: Path) -> list[str]:
+        """The command line of one contender."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ class Throughput:
         """Run every work once, one contender right after the other."""
         for work in self.works:
             for contender in work.contenders:
-                stretch = await self._run(work, contender)
+                stretch = await self.run_once(work, contender)
                 self._found[work.name, contender].append(stretch)
                 self.say(
                     f"round {number}: {work.name}, {contender}: {stretch.cpu_per_million:.2f} CPU s per million rows, "
@@ -163,14 +163,15 @@ class Throughput:
         """Print the functions in which our worker spends its time, `lines` lines for each work."""
         for work in self.works:
             output = self.lab.folder / f"{work.name}.profile"
-            await self._run(work, Contender.OURS, profile=output)
+            await self.run_once(work, Contender.OURS, profile=output)
             print(f"\nprofile of our worker, {work.words}: top {lines} by own time")
             pstats.Stats(str(output)).sort_stats("tottime").print_stats(lines)
 
     def _name(self, work: Work, what: str, contender: Contender) -> str:
         return f"{work.words}, {what}, beside {contender} ({self.settings})"
 
-    async def _run(self, work: Work, contender: Contender, profile: Path | None = None) -> Stretch:
+    async def run_once(self, work: Work, contender: Contender, profile: Path | None = None) -> Stretch:
+        """One run of a work by one contender."""
         mark, rows = scaled(work.sizes[contender], self.divisor)
         job = replace(work.job, mark=mark, copy=_COPIES[contender] if work.job.mode == "copy" else "")
         return Stretch.of(await self.lab.measure(contender, work.source, rows, job, profile=profile))
