@@ -65,6 +65,8 @@ def without_last_checkpoint() -> None:
         return None
 
     Checkpointer.flush_within = skip
+    # else the last page's is stored by the loop that stores them meanwhile
+    Checkpointer.hurry = lambda self: None
 
 
 KINDS: dict[str, Callable[[], None]] = {
