@@ -110,7 +110,9 @@ def test_a_wrong_document_is_told_as_it_would_be_here(tmp_path: Path, text: str)
 
 
 @pytest.mark.usefixtures("apart_here")
-@pytest.mark.parametrize("script", ["exit 1", "kill -9 $$", "exit 0", "printf + >&$5; exit 0", "printf '+\\200' >&$5"])
+@pytest.mark.parametrize(
+    "script", ["exit 1", "kill -9 $$", "exit 0", "printf + > /dev/fd/$5", "printf '+\\200' > /dev/fd/$5"]
+)
 def test_a_process_that_ends_without_a_result_may_be_tried_again(
     tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

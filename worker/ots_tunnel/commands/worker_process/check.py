@@ -2,7 +2,7 @@
 
     python -m ots_tunnel.commands.worker_process.check KIND PATH FD
 
-KIND is `tunnel` or `stream`. To the open file FD goes a byte of `checked_document.Outcome` and what that says.
+KIND is `tunnel` or `stream`. To the open file FD goes a byte of `checking.outcome` and what that says.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from datetime import timezone, tzinfo
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from ots_tunnel.commands.worker_process.checked_document import Outcome
+from ots_tunnel.checking.outcome import Outcome
 from ots_tunnel.config import load_config, load_stream_document
 from ots_tunnel.config.worker_document import WorkerDocument
 from ots_tunnel.errors import ConfigError

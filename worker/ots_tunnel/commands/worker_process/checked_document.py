@@ -6,26 +6,15 @@ import os
 import pickle
 import subprocess
 import sys
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ots_tunnel import checking
+from ots_tunnel.checking.outcome import Outcome
 from ots_tunnel.errors import ConfigError, NotChecked
 
 if TYPE_CHECKING:
     from ots_tunnel.config import StreamDocument, WorkerConfig
-
-
-class Outcome(Enum):
-    """The first byte of what the other process writes; exit codes may be lost, where a program ignores SIGCHLD."""
-
-    #: The checked parts follow, pickled.
-    CHECKED = b"+"
-    #: The text of a ConfigError follows.
-    WRONG = b"-"
-    #: The reason follows why nothing was checked.
-    FAILED = b"!"
 
 
 def worker_config(path: Path) -> WorkerConfig:
@@ -34,11 +23,7 @@ def worker_config(path: Path) -> WorkerConfig:
     Raises:
         ConfigError: see `config.load_config`. NotChecked: nothing has checked it.
     """
-    if _checks_here():
-        from ots_tunnel.config import load_config
-
-        return load_config(path)
-    found: WorkerConfig = _checked("tunnel", path)
+    found: WorkerConfig = _read("tunnel", path)
     return found
 
 
@@ -48,12 +33,16 @@ def stream_document(path: Path) -> StreamDocument:
     Raises:
         ConfigError: see `config.load_stream_document`. NotChecked: nothing has checked it.
     """
-    if _checks_here():
-        from ots_tunnel.config import load_stream_document
-
-        return load_stream_document(path)
-    found: StreamDocument = _checked("stream", path)
+    found: StreamDocument = _read("stream", path)
     return found
+
+
+def _read(kind: str, path: Path) -> Any:
+    if _checks_here():
+        from ots_tunnel.commands.worker_process.check import LOADERS
+
+        return LOADERS[kind](path)
+    return _checked(kind, path)
 
 
 def _checks_here() -> bool:
