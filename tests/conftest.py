@@ -20,7 +20,7 @@ from tests.support.suite.failures import name_failures
 
 # Examples are slow on a busy machine, and the first one may import a library: no defect of the code.
 settings.register_profile("without-deadline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("many", settings.get_profile("without-deadline"), max_examples=250)
+settings.register_profile("many", settings.get_profile("without-deadline"), max_examples=500)
 settings.load_profile("without-deadline")
 
 

@@ -36,7 +36,7 @@ RUNS = [
     pytest.param(12, SHORT, marks=pytest.mark.lasts(100), id="short"),
     *(
         pytest.param(seed, LENGTH, marks=[pytest.mark.long, two_at_a_time(seed), pytest.mark.lasts(170)], id=str(seed))
-        for seed in range(8)
+        for seed in range(11)
     ),
 ]
 

@@ -52,7 +52,7 @@ async def test_mutated_requests_are_answered() -> None:
 
 @pytest.mark.long
 @pytest.mark.lasts(150)
-@pytest.mark.parametrize("seed", range(2, 5))
+@pytest.mark.parametrize("seed", range(2, 7))
 async def test_many_mutated_requests_are_answered(seed: int) -> None:
     tally = await Campaign(seed).run(0, 100_000)
 
