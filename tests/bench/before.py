@@ -102,6 +102,8 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="what to measure (default all)")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each; medians are shown (default 5)")
     options = parser.parse_args()
+    if options.rounds < 1:
+        parser.error("--rounds: at least 1")
     try:
         server_core, worker_core = two_cores()
         programs = BothPrograms(Earlier.of(options.commit))
