@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Generator, Iterator
 from contextlib import nullcontext
@@ -33,9 +34,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Leave a test with the mark `unmeasured` out of the coverage."""
-    with unmeasured() if item.get_closest_marker("unmeasured") else nullcontext():
-        return (yield)
+    """Leave a test with the mark `unmeasured` out of the coverage, and the log as it was before the test."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        with unmeasured() if item.get_closest_marker("unmeasured") else nullcontext():
+            return (yield)
+    finally:  # a command that runs inside a test sets the log up for its whole process
+        root.handlers[:] = handlers
+        root.setLevel(level)
 
 
 @pytest.hookimpl(trylast=True)
