@@ -103,7 +103,7 @@ class StoryPlayer:
         name = f"{story.name}-{next(_numbers)}"
         folder = self._folder / name
         folder.mkdir()
-        with running_scene(self._api.kubeconfig, name, folder) as scene:
+        with running_scene(self._api.kubeconfig, name, folder, is_forked=True) as scene:
             scene.create(**story.changes)
             if story.prepare is not None:
                 story.prepare(scene, self._api.kubeconfig, folder)

@@ -137,12 +137,14 @@ def running_scene(
     *,
     flags: tuple[str, ...] = FAST,
     middleware: Middleware | None = None,
+    is_forked: bool = False,
 ) -> Iterator[OperatorScene]:
     """Create a namespace with a Secret and a table of 40 rows; the operator is not started yet.
 
     Args:
         flags: of the operator.
         middleware: between the operator and the API server.
+        is_forked: as of an `OperatorProcess`.
     """
     kube = KubeApi(kubeconfig)
     kube.create_namespace(namespace)
@@ -154,7 +156,7 @@ def running_scene(
         behind = folder / f"{namespace}.kubeconfig"
         behind.write_text(yaml.safe_dump(_kubeconfig(proxy.kube_url)))
         log = folder / f"{namespace}.log"
-        scene.operator = stack.enter_context(OperatorProcess(behind, namespace, log, *flags))
+        scene.operator = stack.enter_context(OperatorProcess(behind, namespace, log, *flags, is_forked=is_forked))
         scene.create_secret()
         scene.create_table()
         yield scene
