@@ -1,6 +1,7 @@
 """Which objects a change concerns: an event wakes them and no others. Pure.
 
-An object is concerned by itself, by the Secrets that its spec names, and by the other objects on its tunnel.
+An object is concerned by itself, by the Secrets that its spec names, by the other objects on its tunnel, and by those
+that copy to the table that it copies from.
 """
 
 from __future__ import annotations
@@ -12,11 +13,9 @@ from typing import Any
 
 from ots_tunnel_operator.api.identity import TunnelIdentity, identity_of
 from ots_tunnel_operator.api.secrets import SECRET_REFERENCES
+from ots_tunnel_operator.routes import Place, Route, Routes, route_of
 from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world.world import Competitor
-
-Place = tuple[str, str]
-"""Namespace and name of an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +24,19 @@ class Concern:
 
     competitor: Competitor
     identity: TunnelIdentity | None
+    route: Route | None
     secrets: frozenset[Place]
     wakes: tuple[object, ...]
     """The parts of the object whose change wakes it; the operator itself writes the rest."""
 
 
 class Concerns:
-    """Every object, by tunnel and by Secret; built from the bodies of a watch."""
+    """Every object, by tunnel, by table and by Secret; built from the bodies of a watch."""
 
     def __init__(self) -> None:
         self._objects: dict[Place, Concern] = {}
         self._rivals: defaultdict[TunnelIdentity, dict[Place, Competitor]] = defaultdict(dict)
+        self._routes = Routes()
         self._users: defaultdict[Place, set[Place]] = defaultdict(set)
 
     def __len__(self) -> int:
@@ -50,8 +51,12 @@ class Concerns:
         concerned = {place}
         if before is not None and before.identity != after.identity:
             concerned |= self._sharers(before.identity)
+        if before is not None and before.route != after.route:
+            concerned |= self._led_on(before.route) | self._led_on(after.route)
         self._drop(place)
         self._objects[place] = after
+        if after.route is not None:
+            self._routes.put(place, after.competitor, after.route)
         if after.identity is not None:
             self._rivals[after.identity][place] = after.competitor
         for secret in after.secrets:
@@ -59,17 +64,24 @@ class Concerns:
         return concerned
 
     def deleted(self, body: Mapping[str, Any]) -> set[Place]:
-        """Drop an object, and return the objects that may take over its tunnel."""
+        """Drop an object, and return the objects that may have waited for its end."""
         place = _place(body)
         before = self._objects.get(place)
         if before is None or before.competitor.uid != body["metadata"].get("uid"):
             return set()
         self._drop(place)
-        return self._sharers(before.identity)
+        return self._sharers(before.identity) | self._led_on(before.route)
 
     def rivals(self, identity: TunnelIdentity | None) -> tuple[Competitor, ...]:
         """The objects on a tunnel."""
         return () if identity is None else tuple(self._rivals.get(identity, {}).values())
+
+    def way_back(self, place: Place) -> tuple[Competitor, ...]:
+        """The elder objects that would lead an object's copy back to its source, in the order of the way."""
+        found = self._objects.get(place)
+        if found is None or found.route is None:
+            return ()
+        return self._routes.way_back(found.route, found.competitor)
 
     def users(self, namespace: str, secret: str) -> set[Place]:
         """The objects whose spec names a Secret."""
@@ -82,6 +94,9 @@ class Concerns:
     def _sharers(self, identity: TunnelIdentity | None) -> set[Place]:
         return set() if identity is None else set(self._rivals.get(identity, {}))
 
+    def _led_on(self, route: Route | None) -> set[Place]:
+        return set() if route is None else self._routes.behind(route)
+
     def _drop(self, place: Place) -> None:
         before = self._objects.pop(place, None)
         if before is None:
@@ -90,6 +105,8 @@ class Concerns:
             self._rivals[before.identity].pop(place, None)
             if not self._rivals[before.identity]:
                 del self._rivals[before.identity]
+        if before.route is not None:
+            self._routes.drop(place, before.route)
         for secret in before.secrets:
             self._users[secret].discard(place)
             if not self._users[secret]:
@@ -118,11 +135,11 @@ def _concern(body: Mapping[str, Any]) -> Concern:
         tuple(sorted((key, value) for key, value in annotations.items() if "last-" not in key)),
     )
     try:
-        identity = identity_of(spec)
+        identity, route = identity_of(spec), route_of(spec)
     except (ValueError, TypeError, AttributeError):
         # a spec of another release; its own pass reports it
-        identity = None
-    return Concern(competitor(body), identity, _secrets(metadata["namespace"], spec), wakes)
+        identity = route = None
+    return Concern(competitor(body), identity, route, _secrets(metadata["namespace"], spec), wakes)
 
 
 def _secrets(namespace: str, spec: Mapping[str, Any]) -> frozenset[Place]:

@@ -41,6 +41,7 @@ class Reason(enum.StrEnum):
     )
     DESTINATION_NOT_EMPTY = "DestinationNotEmpty", "The destination has rows and onExisting is Refuse."
     DESTINATION_CHANGED = "DestinationChanged", "The sink is no longer the table that this object has copied to."
+    COPY_CIRCLE = "CopyCircle", "Elder objects copy the destination's changes back to the source."
     DESTINATION_BEHIND_TUNNEL = (
         "DestinationBehindTunnel",
         "Changes or existing rows were copied before, but the destination is missing or empty.",
@@ -182,6 +183,7 @@ STALLED = frozenset(
         Reason.ACCESS_DENIED,
         Reason.DESTINATION_INCOMPATIBLE,
         Reason.DESTINATION_NOT_EMPTY,
+        Reason.COPY_CIRCLE,
         Reason.DESTINATION_BEHIND_TUNNEL,
         Reason.DESTINATION_CHANGED,
         Reason.NAME_CONFLICT,
@@ -235,6 +237,7 @@ STOPS_WORKERS = frozenset(
         Reason.NO_STREAM,
         Reason.STREAM_REPLACED,
         Reason.LEASE_TABLE_IN_USE,
+        Reason.COPY_CIRCLE,
         Reason.DESTINATION_BEHIND_TUNNEL,
         Reason.DESTINATION_CHANGED,
         Reason.DESTINATION_NOT_EMPTY,

@@ -7,9 +7,10 @@ import contextlib
 import logging
 import random
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from ots_tunnel_operator import names
-from ots_tunnel_operator.concerns import Concerns, Place
+from ots_tunnel_operator.concerns import Concerns
 from ots_tunnel_operator.deletion.deleter import Deleter
 from ots_tunnel_operator.instance import InstancePool
 from ots_tunnel_operator.kube.client import Kube
@@ -26,6 +27,7 @@ from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.observe.observer import Observer
 from ots_tunnel_operator.observe.rollouts import Rollouts
 from ots_tunnel_operator.observe.worker_page import ReadPage, WorkerPages
+from ots_tunnel_operator.routes import Place
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.world import Competitor, RolloutTurn
@@ -165,8 +167,8 @@ class Runtime:
         return Deleter(cluster, self.settings, self.metrics, claims=claims, entropy=self._entropy, reader=reader)
 
     def elder(self, resource: Resource) -> Competitor | None:
-        """The eldest other object on the tunnel of this one; None where this one is the eldest."""
-        return eldest(resource, self._concerns.rivals(resource.spec.identity))
+        """The elder object that this one waits for; None without one."""
+        return elder_of(resource, self._concerns)
 
     def turn(self, resource: Resource) -> RolloutTurn:
         """What the other objects do about new workers."""
@@ -271,6 +273,15 @@ class Runtime:
         if self._cluster is None or self._reader is None:
             raise RuntimeError("the operator is not connected yet")
         return self._cluster, self._reader
+
+
+def elder_of(resource: Resource, concerns: Concerns) -> Competitor | None:
+    """The elder object on the tunnel of this one, or else the first one on its copy's way back to its source."""
+    elder = eldest(resource, concerns.rivals(resource.spec.identity))
+    way = concerns.way_back((resource.namespace, resource.name))
+    if elder is not None or not way:
+        return elder
+    return replace(way[0], way_back=tuple(f"{other.namespace}/{other.name}" for other in way))
 
 
 def eldest(resource: Resource, others: Iterable[Competitor]) -> Competitor | None:

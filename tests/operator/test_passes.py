@@ -465,6 +465,29 @@ async def test_the_younger_of_two_objects_waits_and_takes_over(scene: PassScene)
     assert scene.condition("Stalled", "younger")[0] == "False"
 
 
+async def test_a_copy_that_would_come_back_waits_for_the_end_of_the_other_one(scene: PassScene) -> None:
+    scene.secret()
+    scene.apply("there")
+    await scene.running("there")
+    created = scene.read("ott", "there")["metadata"]["creationTimestamp"]
+    await until(lambda: timestamp(time.time()) > created, 10, "the next second")
+    there = scene.read("ott", "there")["spec"]
+    tables = there["sink"]["tablestore"]["table"], there["source"]["table"]
+    changes = {"source__table": tables[0], "sink__tablestore__table": tables[1], "source__tunnel__name": "back"}
+    scene.apply("back", **changes)
+    await scene.step("back")
+    said, tunnels = scene.condition("Stalled", "back"), scene.stored()["tunnels"]
+
+    await scene.delete("there")
+    await scene.step("back")
+
+    assert said[:2] == ("True", "CopyCircle")
+    assert f"{scene.namespace}/there" in said[2]
+    assert "back" not in tunnels
+    # a table of the user that was not made for a copy
+    assert scene.condition("Stalled", "back")[:2] == ("True", "DestinationIncompatible")
+
+
 @pytest.mark.parametrize(("policy", "keeps"), [("Retain", True), ("Delete", False)])
 async def test_the_younger_object_goes_on_with_the_tunnel_only_where_the_elder_one_leaves_it(
     scene: PassScene, policy: str, keeps: bool

@@ -13,6 +13,14 @@ def name_of_leases(table: object) -> str:
     return f"leases:{table}"
 
 
+def region_in(endpoint: str) -> str:
+    """What distinguishes instances in an endpoint that was not validated."""
+    try:
+        return region_of(endpoint)
+    except ValueError:  # such as one with an open bracket
+        return endpoint.lower()
+
+
 class TunnelIdentity(NamedTuple):
     """Location of a tunnel. Of the endpoint only what distinguishes instances counts (`ots_tunnel.endpoint.region_of`),
     so that its scheme, or a vendor's host for the one of the VPC, may change."""
@@ -25,11 +33,7 @@ class TunnelIdentity(NamedTuple):
     @classmethod
     def at(cls, endpoint: str, instance: str, table: str, tunnel: str) -> TunnelIdentity:
         """Build the identity from an endpoint, an instance, a table and a tunnel name."""
-        try:
-            region = region_of(endpoint)
-        except ValueError:  # an unvalidated text, such as one with an open bracket
-            region = endpoint.lower()
-        return cls(region, instance, table, tunnel)
+        return cls(region_in(endpoint), instance, table, tunnel)
 
 
 def identity_of(spec: Mapping[str, Any]) -> TunnelIdentity | None:

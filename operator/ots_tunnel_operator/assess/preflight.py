@@ -46,7 +46,7 @@ def find_problem(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Probl
 
 
 def _problems(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Iterable[Problem | None]:
-    yield _tunnel_in_use(world)
+    yield _copy_circle(world) if _is_circle(world) else _tunnel_in_use(world)
     yield _invalid_spec(world.resource)
     yield find_changed_place(world)
     yield _destination_changed(world)
@@ -70,6 +70,21 @@ def _problems(world: World, snapshot: Snapshot, gaps: Sequence[Gap]) -> Iterable
     yield _destination_problem(world, snapshot)
     # last: one that only the operator has found keeps nothing from being created, and must hide nothing that does
     yield gap_problem(gaps, world.resource)
+
+
+def _is_circle(world: World) -> bool:
+    return world.elder is not None and bool(world.elder.way_back)
+
+
+def _copy_circle(world: World) -> Problem:
+    way = "" if world.elder is None else ", ".join(world.elder.way_back)
+    return Problem(
+        Reason.COPY_CIRCLE,
+        f"spec.sink.tablestore.table: its changes come back to the source by elder objects, {way}, and each would be "
+        f"copied for good, because the service does not tell a copied change from a user's: delete one of these "
+        f"objects, or give one a delivery.filter that lets no copied change pass",
+        ("SinkReady",),
+    )
 
 
 def _tunnel_in_use(world: World) -> Problem | None:

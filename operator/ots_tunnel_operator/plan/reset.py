@@ -102,6 +102,8 @@ def _answer(world: World, assessment: Assessment) -> tuple[Course, Facts] | Refu
         return None
     if world.elder is not None:
         elder = f"{world.elder.namespace}/{world.elder.name}"
+        if world.elder.way_back:
+            return Refusal(f"the elder object {elder} would copy the changes back to the source: delete one of them")
         return Refusal(f"the elder object {elder} consumes the tunnel: delete that one, or reset it")
     facts = reset_facts(world, assessment)
     if isinstance(facts, str):

@@ -20,12 +20,14 @@ from ots_tunnel_operator.world.service import Peek, Table, Tunnel
 
 @dataclass(frozen=True, slots=True)
 class Competitor:
-    """Another object on the same tunnel."""
+    """Another object on the same tunnel, or on the way of a copy back to its source."""
 
     name: str
     namespace: str
     created: float
     uid: str
+    way_back: tuple[str, ...] = ()
+    """Namespace/name of the elder objects that would lead a copy back to its source; empty: it has the same tunnel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class World:
     resource: Resource
     now: float
     elder: Competitor | None = None
-    """The eldest other object on the same tunnel; None where this object is the eldest."""
+    """The elder object that this one waits for, on the same tunnel or on its copy's way back; None without one."""
     source_credentials: Credentials | Failure | Unread = UNREAD
     sink_credentials: Credentials | Failure | Unread = UNREAD
     worker_secrets: tuple[Failure, ...] = ()

@@ -13,17 +13,14 @@ from ots_emulator import Emulator
 from ots_tunnel.model import Action, Credentials, KeyColumn, KeyType
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import RowWrite, TableAdmin, TableSchema
-from ots_tunnel_operator.api.identity import identity_of
-from ots_tunnel_operator.concerns import competitor
+from ots_tunnel_operator.concerns import Concerns
 from ots_tunnel_operator.deletion.deleter import Deleter
 from ots_tunnel_operator.kube.client import Kube
 from ots_tunnel_operator.kube.kinds import TUNNEL
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.runtime import Runtime, eldest
+from ots_tunnel_operator.runtime import Runtime, elder_of
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.world.resource import Resource
-from ots_tunnel_operator.world.world import Competitor
 from tests.support.kube.api_server import ApiServer
 from tests.support.operator.objects import tunnel_object
 
@@ -103,13 +100,11 @@ class PassScene:
         body = await self.kube.get(TUNNEL, self.namespace, name)
         assert body is not None
         cache = self.caches.setdefault(body["metadata"]["uid"], LoopCache())
-        others = await self._others()
+        others = Concerns()
+        for item in await self.kube.list(TUNNEL, self.namespace, ""):
+            others.changed(item)
 
-        def elder(resource: Resource) -> Competitor | None:
-            mine = resource.spec.identity
-            return eldest(resource, [other for key, other in others if key == mine and key is not None])
-
-        await self.runtime.reconciler(elder).step(self.namespace, name, cache)
+        await self.runtime.reconciler(lambda resource: elder_of(resource, others)).step(self.namespace, name, cache)
 
     async def until(self, happened: Callable[[], bool], name: str = "flights-copy") -> None:
         """Run passes until a condition holds; fails after `PASSES`."""
@@ -135,10 +130,6 @@ class PassScene:
     async def close(self) -> None:
         for cache in self.caches.values():
             await cache.close()
-
-    async def _others(self) -> list[tuple[Any, Competitor]]:
-        items = await self.kube.list(TUNNEL, self.namespace, "")
-        return [(identity_of(item["spec"]), competitor(item)) for item in items]
 
 
 FINALIZER = json.dumps({"metadata": {"finalizers": ["ots-tunnel.dev/finalizer"]}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -82,3 +83,71 @@ def test_a_competitor_is_read_from_any_body() -> None:
 
     assert competitor({"metadata": metadata}) == Competitor("a", "b", NOW, "c")
     assert competitor({"metadata": metadata | {"creationTimestamp": None}}).created == 0.0
+
+
+def copy(name: str, uid: str, source: str, destination: str, **changes: Any) -> dict[str, Any]:
+    """An object that copies a table of one instance to another table of it; `uid` is its age as well."""
+    tables = {"source__table": source, "source__tunnel__name": name, "sink__tablestore__table": destination}
+    found = tunnel_object(name, **tables, sink__tablestore__instance="shop", source__instance="shop", **changes)
+    found["metadata"] |= {"namespace": "shop", "uid": uid, "generation": 1}
+    return found
+
+
+def names(found: Iterable[Competitor]) -> list[str]:
+    return [one.name for one in found]
+
+
+def test_the_youngest_object_of_a_circle_sees_the_way_back() -> None:
+    concerns = Concerns()
+    for document in (copy("a", "1", "x", "y"), copy("b", "2", "y", "z"), copy("c", "3", "z", "x")):
+        concerns.changed(document)
+
+    assert names(concerns.way_back(("shop", "c"))) == ["a", "b"]
+    assert concerns.way_back(("shop", "a")) == concerns.way_back(("shop", "b")) == ()
+
+
+def test_the_shortest_way_back_counts() -> None:
+    concerns = Concerns()
+    steps = [("x", "y"), ("y", "z"), ("x", "z"), ("z", "w"), ("w", "z")]
+    for number, (source, destination) in enumerate(steps):
+        concerns.changed(copy(f"n{number}", str(number), source, destination))
+    concerns.changed(copy("back", "9", "z", "x"))
+
+    assert names(concerns.way_back(("shop", "back"))) == ["n2"]
+    assert names(concerns.way_back(("shop", "n4"))) == ["n3"]
+    assert concerns.way_back(("shop", "unknown")) == ()
+
+
+@pytest.mark.parametrize(
+    "elder",
+    [
+        copy("a", "1", "x", "y", delivery={"filter": {"actions": ["Put"]}}),
+        copy("a", "1", "x", "y", source__tunnel__type="BaseData"),
+        copy("a", "1", "x", "y", source__endpoint="http://elsewhere.example:8800"),
+        copy("a", "1", "x", "elsewhere"),
+        body("a", "1"),
+    ],
+    ids=["filtered", "existing rows only", "another endpoint", "another table", "unrelated"],
+)
+def test_what_leads_nothing_back_is_no_circle(elder: dict[str, Any]) -> None:
+    concerns = Concerns()
+    concerns.changed(elder)
+    concerns.changed(copy("b", "2", "y", "x"))
+
+    assert concerns.way_back(("shop", "b")) == ()
+
+
+def test_the_end_of_a_route_wakes_who_waited_for_it() -> None:
+    concerns = Concerns()
+    elder = copy("a", "1", "x", "y")
+    for document in (elder, copy("b", "2", "y", "x"), copy("other", "3", "u", "v")):
+        concerns.changed(document)
+    filtered = copy("a", "1", "x", "y", delivery={"filter": {"actions": ["Put"]}})
+    filtered["metadata"]["generation"] = 2
+
+    assert concerns.changed(filtered) == {("shop", "a"), ("shop", "b")}
+    assert concerns.way_back(("shop", "b")) == ()
+    assert concerns.changed(elder) == {("shop", "a"), ("shop", "b")}
+    assert names(concerns.way_back(("shop", "b"))) == ["a"]
+    assert concerns.deleted(elder) == {("shop", "b")}
+    assert concerns.way_back(("shop", "b")) == ()

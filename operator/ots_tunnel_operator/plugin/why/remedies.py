@@ -217,6 +217,11 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
         "Retain: with Delete the tunnel and its checkpoints would go with it:",
         ("kubectl ott list -A",),
     ),
+    Reason.COPY_CIRCLE: _fixed(
+        "Delete one of the objects that the message names, or give one a delivery.filter that lets no copied change "
+        "pass:",
+        ("kubectl ott list -A",),
+    ),
     Reason.TUNNEL_NOT_FOUND: _not_found,
     Reason.TUNNEL_REPLACED: _replaced,
     Reason.TUNNEL_EXPIRED: _only_start_over,

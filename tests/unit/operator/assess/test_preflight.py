@@ -62,6 +62,12 @@ def test_a_world_that_runs_has_no_problem() -> None:
 
 CASES: list[tuple[str, Any, Reason, str]] = [
     ("elder", world(elder=ELDER), Reason.TUNNEL_IN_USE, "shop/elder"),
+    (
+        "copied back",
+        world(elder=replace(ELDER, way_back=("shop/elder", "lake/b"))),
+        Reason.COPY_CIRCLE,
+        "by elder objects, shop/elder, lake/b,",
+    ),
     ("source table", world(resource(), source=Missing()), Reason.TABLE_NOT_FOUND, "spec.source.table 'flights'"),
     (
         "source table deleted",

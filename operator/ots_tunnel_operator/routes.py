@@ -1,0 +1,111 @@
+"""Copies from table to table, and whether one of them would lead changes back to where they began. Pure.
+
+The stream of a table does not tell a copied change from one of a user. So where one object copies table A to B, and
+another one B to A, each change of either table is copied for good, even with equal values: it costs a write and a
+record per round, and the lag never ends. The same holds for a longer way, A to B to C to A.
+
+Of the objects of such a circle the youngest one has to wait, because the others were there before: it looks for a way
+from its destination back to its source that consists of elder objects alone. An object leads nothing on if it copies
+existing rows only, has another sink than a table, or a filter, which may be what keeps the circle open.
+
+    elder    shop/a: orders -> copy
+    younger  shop/b: copy -> orders       waits: shop/a leads back from orders to copy
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ots_tunnel_operator.api.identity import region_in
+from ots_tunnel_operator.world.world import Competitor
+
+Place = tuple[str, str]
+"""Namespace and name of an object."""
+
+
+class TableIdentity(NamedTuple):
+    """A table of an instance; of the endpoint only what distinguishes instances counts, as in `TunnelIdentity`."""
+
+    region: str
+    instance: str
+    table: str
+
+
+class Route(NamedTuple):
+    """What a copy of changes leads from one table to another."""
+
+    source: TableIdentity
+    destination: TableIdentity
+
+
+class Routes:
+    """The routes of all objects, by the table that each of them begins at."""
+
+    def __init__(self) -> None:
+        self._from: defaultdict[TableIdentity, dict[Place, tuple[Competitor, Route]]] = defaultdict(dict)
+
+    def put(self, place: Place, competitor: Competitor, route: Route) -> None:
+        """Take over the route of an object."""
+        self._from[route.source][place] = competitor, route
+
+    def drop(self, place: Place, route: Route) -> None:
+        """Forget the route of an object."""
+        self._from[route.source].pop(place, None)
+        if not self._from[route.source]:
+            del self._from[route.source]
+
+    def behind(self, route: Route) -> set[Place]:
+        """The objects that lead on what arrives by a route: those of every circle that it is a part of."""
+        found: set[Place] = set()
+        tables, seen = [route.destination], {route.destination}
+        while tables:
+            for place, (_, onward) in self._from.get(tables.pop(), {}).items():
+                found.add(place)
+                if onward.destination not in seen:
+                    seen.add(onward.destination)
+                    tables.append(onward.destination)
+        return found
+
+    def way_back(self, route: Route, own: Competitor) -> tuple[Competitor, ...]:
+        """The shortest way from a route's destination to its source by elder objects; empty where there is none.
+
+        Args:
+            route: of the object.
+            own: the object itself; elder than it is what was created before, then what has the lesser uid.
+        """
+        ways: deque[tuple[TableIdentity, tuple[Competitor, ...]]] = deque([(route.destination, ())])
+        seen = {route.destination}
+        while ways:
+            table, way = ways.popleft()
+            for other, onward in _in_order(self._from.get(table, {}).values()):
+                if (other.created, other.uid) >= (own.created, own.uid):
+                    continue
+                if onward.destination == route.source:
+                    return (*way, other)
+                if onward.destination not in seen:
+                    seen.add(onward.destination)
+                    ways.append((onward.destination, (*way, other)))
+        return ()
+
+
+def _in_order(found: Iterable[tuple[Competitor, Route]]) -> list[tuple[Competitor, Route]]:
+    return sorted(found, key=lambda one: (one[0].created, one[0].uid))
+
+
+def route_of(spec: Mapping[str, Any]) -> Route | None:
+    """The route of an unvalidated spec; None where it leads no change from table to table, or has a filter.
+
+    Raises:
+        AttributeError: a part of it is no mapping.
+    """
+    source, table = spec.get("source") or {}, (spec.get("sink") or {}).get("tablestore")
+    is_filtered = bool((spec.get("delivery") or {}).get("filter"))
+    if not table or is_filtered or (source.get("tunnel") or {}).get("type") == "BaseData":
+        return None
+    return Route(_table(source), _table(table))
+
+
+def _table(side: Mapping[str, Any]) -> TableIdentity:
+    return TableIdentity(region_in(str(side.get("endpoint", ""))), str(side.get("instance")), str(side.get("table")))
