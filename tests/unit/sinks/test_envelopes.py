@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -155,3 +156,12 @@ def test_existing_rows_have_the_same_identity_in_every_replay() -> None:
     assert b'"id":"channel \\"1\\"\\n:' in event.body
     assert b'"time"' not in event.body
     assert event.body == expected_event(row)
+
+
+def test_an_existing_row_that_was_changed_before_it_was_read_again_is_another_event() -> None:
+    """By the same tunnel from its last checkpoint, or by another one whose channels have the same names."""
+    rows = [Record(Action.PUT, encode_row((("id", 9),), [Column("v", value)])) for value in (1, 2, 1)]
+
+    ids = [json.loads(event.body)["id"] for row in rows for event in EVENTS.of([row], 0)]
+
+    assert ids[0] == ids[2] != ids[1]

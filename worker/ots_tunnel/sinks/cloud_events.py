@@ -1,6 +1,8 @@
 """Records as CloudEvents 1.0 in JSON batches, signed as Standard Webhooks describes; pure.
 
-A replay repeats the id of an event, so that a receiver recognizes repeated events by source and id.
+A replay repeats the id of an event, so that a receiver recognizes repeated events by source and id. Equal ids are of
+equal events: that of a change has its sequence. An existing row has none, and is read again with what it has by then,
+by the same tunnel or by another one, whose channels may have the same names. So its id has a hash of the whole row.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ class Events:
         rows = SLICE_RECORDS
         if native is not None:
             end = first + rows
-            bodies, end = native.cloud_events(records, first, end, self._heads, _key_identity, PORTION_BYTES)
+            bodies, end = native.cloud_events(records, first, end, self._heads, _row_identity, PORTION_BYTES)
             if bodies:
                 made = zip(records[first:end], bodies, strict=True)
                 return [Event(record.key, body, record, len(body) + 1) for record, body in made]
@@ -109,12 +111,11 @@ def _identity(record: Record, channel_id: ChannelId) -> str:
     sequence = record.sequence
     if sequence is not None:
         return f"{channel_id}:{sequence.epoch}.{sequence.timestamp_us}.{sequence.row_index}"
-    return f"{channel_id}:{_key_identity(record.key).decode()}"
+    return f"{channel_id}:{_row_identity(record.body).decode()}"
 
 
-def _key_identity(key: bytes) -> bytes:
-    # Existing rows have no sequence; each of their keys comes once.
-    return hashlib.sha256(key).hexdigest()[:32].encode()
+def _row_identity(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest()[:32].encode()
 
 
 @lru_cache(maxsize=1024)

@@ -51,7 +51,7 @@ cdef int _append_event(Text* text, Text* key, Record record, Repeats* repeats, t
     if row.has_sequence:
         _append_sequence(text, &row, b".")
     else:
-        name = <bytes?>identity(record.key)
+        name = <bytes?>identity(record.body)
         _append(text, PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
     _append(text, PyBytes_AS_STRING(middle), PyBytes_GET_SIZE(middle))
     if _append_escaped(text, <const byte*>key.data, key.size):
@@ -75,7 +75,7 @@ def cloud_events(
 
     It ends at a record that only the reference can decide, or when the events have `most` bytes. The heads of an action
     are what stands before the identity, from there to the subject, and from there to the sequence in the data;
-    `identity` makes that of a record without a sequence from its key.
+    `identity` makes that of a record without a sequence from its body.
     """
     cdef Text text = Text(NULL, 0, 0, NULL), key = Text(NULL, 0, 0, NULL)
     cdef Repeats repeats
