@@ -238,6 +238,9 @@ YAML
       cat "$group/cpuset.cpus" >"$group/$NAME/cpuset.cpus"
       cat "$group/cpuset.mems" >"$group/$NAME/cpuset.mems"
     fi
+    # else all pods together get as much as one process of those that have no group, such as the tests beside them
+    [[ ! -f $group/$NAME/cpu.shares ]] || echo 8192 >"$group/$NAME/cpu.shares"
+    [[ ! -f $group/$NAME/cpu.weight ]] || echo 800 >"$group/$NAME/cpu.weight"
   done < <(cgroup_mounts)
   start kubelet "$BIN/kubeone" kubelet --config "$STATE/kubelet.yaml" --kubeconfig "$STATE/node.kubeconfig" \
     --hostname-override node --node-ip "$NODE_IP" --root-dir "$STATE/kubelet" --cert-dir "$STATE/kubelet/pki"
