@@ -16,12 +16,19 @@ INT_MAX, INT_MIN = 2**63 - 1, -(2**63)
 LIMIT_MS = INT_MAX // 1000
 
 
+def _shifted(crc: int) -> int:
+    for _ in range(8):
+        crc = (crc << 1 ^ 0x07) & 0xFF if crc & 0x80 else crc << 1
+    return crc
+
+
+_SHIFTED = [_shifted(byte) for byte in range(256)]
+
+
 def crc8(data: bytes) -> int:
     crc = 0
     for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = (crc << 1 ^ 0x07) & 0xFF if crc & 0x80 else crc << 1
+        crc = _SHIFTED[crc ^ byte]
     return crc
 
 
