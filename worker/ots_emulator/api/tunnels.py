@@ -326,6 +326,11 @@ LEDGER: Final = (
         "records beyond the retention expire the tunnel (`after_retention`)",
         "documented, but not always so",
     ),
+    guessed(
+        "ReadRecords",
+        "a token whose records are gone is refused alone while those of the stored cursor are left",
+        "no source has such a call",
+    ),
     live(
         "ReadRecords",
         "a read of trimmed records is OTSTunnelServerUnavailable (`after_retention` LatestAtOpen)",

@@ -215,8 +215,8 @@ class PageReader:
                 return replace(cursor, position=partition.end)
             case AfterRetention.LATEST_AT_OPEN:
                 raise records_trimmed()
-        # The tunnel can never continue (docs/protocol.md 4.8).
-        self.tunnel.expired = True
+        # It can never continue then (docs/protocol.md 4.8). A token older than the checkpoint tells nothing of that.
+        self.tunnel.expired = _has_lost_records(self.channel, log, self.now_us)
         raise tunnel_expired()
 
 
@@ -231,11 +231,7 @@ def expire_by_clock(tunnel: Tunnel, table: Table, settings: Settings, now_us: in
     if tunnel.expired or log is None or settings.after_retention is not AfterRetention.EXPIRE:
         return
     log.expire(now_us)
-    tunnel.expired = any(
-        _is_trimmed(channel, log, now_us)
-        for channel in tunnel.channels.values()
-        if channel.status is not ChannelStatus.TERMINATED
-    )
+    tunnel.expired = any(_has_lost_records(channel, log, now_us) for channel in tunnel.channels.values())
 
 
 def opening_token(channel: TunnelChannel, table: Table, settings: Settings, now_us: int) -> Token:
@@ -250,6 +246,11 @@ def opening_token(channel: TunnelChannel, table: Table, settings: Settings, now_
         return FINISHED
     rows = read_stream_token(channel.token, source.id).rows
     return stream_token(source.id, StreamCursor(source.end, rows, now_us * 1000))
+
+
+def _has_lost_records(channel: TunnelChannel, log: ChangeLog, now_us: int) -> bool:
+    """Whether a channel is to be read on, and its next records are beyond the retention."""
+    return channel.status is not ChannelStatus.TERMINATED and _is_trimmed(channel, log, now_us)
 
 
 def _is_trimmed(channel: TunnelChannel, log: ChangeLog, now_us: int) -> bool:

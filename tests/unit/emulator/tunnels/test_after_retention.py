@@ -42,6 +42,25 @@ async def test_the_tunnel_expires(behind: Behind) -> None:
     assert (await driver.describe(tunnel)).tunnel.expired
 
 
+async def test_a_read_at_an_older_token_than_the_checkpoint_expires_nothing(make_driver: Callable[..., Driver]) -> None:
+    driver = make_driver()
+    await driver.create_table(hours=1)
+    tunnel = await driver.create_tunnel("Stream")
+    (channel,) = await driver.channels(tunnel, "Stream")
+    older = (await driver.checkpoint_of(tunnel, channel)).checkpoint
+    await driver.put(1)
+    stored = (await driver.read(tunnel, channel, older)).next_token
+    await driver.checkpoint(tunnel, channel, stored, 1)
+    driver.clock.advance(HOUR + 60)
+    await driver.put(2)
+
+    with pytest.raises(TunnelExpired, match="OTSTunnelExpired"):
+        await driver.read(tunnel, channel, older)
+
+    assert not (await driver.describe(tunnel)).tunnel.expired
+    assert len((await driver.read(tunnel, channel, stored)).records) == 1
+
+
 @pytest.mark.parametrize("variant", GOES_ON)
 async def test_the_tunnel_goes_on(behind: Behind, variant: AfterRetention) -> None:
     driver, tunnel, channel, _ = await behind(variant)
