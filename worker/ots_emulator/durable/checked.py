@@ -2,7 +2,7 @@
 
 SQLite notices broken pages, but no flipped bit in a value. Rows and records carry checksums, a record has the time
 under which it is stored, and the positions of a log have no gap. Nothing tells of a row that is missing as a whole, or
-of missing records at the end of a log.
+of missing records at the end of a log. `datadir` checks the files.
 """
 
 from __future__ import annotations

@@ -79,9 +79,9 @@ class Storage:
         self.is_behind = False
         self._lock = lock_directory(directory)
         try:
-            self._db = open_database(directory / DATABASE_NAME, fsync=fsync)
+            self._db = open_database(directory / DATABASE_NAME, self._lock, fsync=fsync)
             self._next_number = self._highest_number() + 1
-        except (sqlite3.Error, DataError) as error:
+        except (sqlite3.Error, OSError, DataError) as error:
             self._lock.close()
             raise unusable(directory, error) from error
         #: Table of the database, first and last place.

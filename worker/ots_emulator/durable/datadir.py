@@ -1,13 +1,19 @@
-"""Opening a data directory: its lock, its database, the format of the database."""
+"""Opening a data directory: its lock, its database, the format of the database.
+
+The lock file outlasts its processes. Once there is a database it holds a mark, so that a start without that database is
+told from a first one: an emulator that has lost everything must not start as an empty one.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import os
 import sqlite3
 from pathlib import Path
 from typing import IO, Final
 
 from ots_emulator.durable import DataError
+from ots_emulator.durable.wal import damage_in
 from ots_tunnel.folders import flush_folder, make_folder
 
 #: 2 has the origin columns of streams, which readers of format 1 refuse as damage.
@@ -16,6 +22,8 @@ FORMAT: Final = 2
 APPLICATION: Final = 0x6F747365
 DATABASE_NAME: Final = "emulator.db"
 LOCK_NAME: Final = "lock"
+#: Content of the lock file once there is a database; any content is the mark.
+_MARK: Final = f"{DATABASE_NAME} holds data\n".encode()
 #: A rewritten row costs a page, so pages are small; appended rows cost little more with small pages.
 _PAGE_BYTES: Final = 2048
 #: Size at which the write-ahead log is merged into the database.
@@ -44,7 +52,7 @@ def lock_directory(directory: Path) -> IO[bytes]:
     """
     try:
         make_folder(directory)
-        lock = (directory / LOCK_NAME).open("ab")
+        lock = (directory / LOCK_NAME).open("a+b")
     except FileExistsError as error:
         raise DataError(f"data directory {directory}: is a file, a directory is needed") from error
     except OSError as error:
@@ -59,19 +67,26 @@ def lock_directory(directory: Path) -> IO[bytes]:
     return lock
 
 
-def open_database(path: Path, *, fsync: bool) -> sqlite3.Connection:
-    """Open a database, or create it.
+def open_database(path: Path, lock: IO[bytes], *, fsync: bool) -> sqlite3.Connection:
+    """Open a database, or create it and mark that it is there.
+
+    Args:
+        lock: what `lock_directory` has returned.
 
     Raises:
-        DataError: it belongs to another program, or has a newer format.
-        sqlite3.Error: the file is not a database.
+        DataError: it belongs to another program, has a newer format, or has lost what was stored in it.
+        sqlite3.Error: the file is not a database. OSError: a file cannot be read or written.
     """
+    has_held_data = os.fstat(lock.fileno()).st_size > 0
+    _check_files(path, has_held_data=has_held_data)
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
         application, version = (
             db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
         )
         is_new = not application and not version and not db.execute("SELECT 1 FROM sqlite_master").fetchone()
+        if is_new and has_held_data:
+            raise _lost(path, "has no content")
         if not is_new and application != APPLICATION:
             raise DataError(f"{path.name} is a database of some other program")
         if version > FORMAT:
@@ -86,10 +101,46 @@ def open_database(path: Path, *, fsync: bool) -> sqlite3.Connection:
         elif version < FORMAT:
             # Everything of an older format is read; what is written from now on has this one.
             db.execute(f"PRAGMA user_version = {FORMAT}")
+        # Also in a directory of a release that left no mark.
+        _mark(lock)
     except BaseException:
         db.close()
         raise
     return db
+
+
+def _check_files(path: Path, *, has_held_data: bool) -> None:
+    """Compare the files of a database with what is known to have been stored; SQLite takes any of them as good.
+
+    Raises:
+        DataError: the database is missing or empty, or the write-ahead log is damaged before a commit.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    written = log.read_bytes() if log.exists() else b""
+    if has_held_data or written:
+        if not path.exists():
+            raise _lost(path, "is missing")
+        if path.is_file() and not path.stat().st_size:
+            raise _lost(path, "is empty")
+    damaged = damage_in(written)
+    if damaged is not None:
+        raise DataError(
+            f"{log.name} is damaged at byte {damaged}, and stored changes follow: bring the file back, or cut it to "
+            f"{damaged} bytes (truncate -s {damaged}) to continue without them"
+        )
+
+
+def _lost(path: Path, what: str) -> DataError:
+    return DataError(
+        f"{path.name} {what}, although data was stored in it: bring the file back, or empty the directory to begin "
+        "without data"
+    )
+
+
+def _mark(lock: IO[bytes]) -> None:
+    if not os.fstat(lock.fileno()).st_size:
+        lock.write(_MARK)
+        lock.flush()
 
 
 def set_fsync(db: sqlite3.Connection, *, fsync: bool) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -16,7 +18,7 @@ from ots_emulator import Emulator, Settings
 from ots_emulator.__main__ import main
 from ots_emulator.durable import DataError
 from ots_emulator.durable.database import Batch
-from ots_emulator.durable.datadir import DATABASE_NAME, FORMAT
+from ots_emulator.durable.datadir import DATABASE_NAME, FORMAT, LOCK_NAME
 from ots_emulator.durable.disk_journal import DiskJournal
 from ots_emulator.settings import AfterRetention
 from ots_tunnel.errors import ServiceError, TunnelExpired
@@ -607,6 +609,86 @@ async def test_directories_that_cannot_be_used(driver: Driver, spoiling: Callabl
     complaint = refused(copy)
 
     assert reason in complaint
+
+
+def without_the_database(path: Path) -> None:
+    (path / DATABASE_NAME).unlink()
+
+
+def with_an_empty_database(path: Path) -> None:
+    (path / DATABASE_NAME).write_bytes(b"")
+
+
+def without_the_log(path: Path) -> None:
+    (path / f"{DATABASE_NAME}-wal").unlink()
+
+
+def without_both(path: Path) -> None:
+    without_the_database(path)
+    without_the_log(path)
+
+
+def without_database_and_mark(path: Path) -> None:
+    without_the_database(path)
+    (path / LOCK_NAME).unlink()
+
+
+def with_a_flipped_bit_in_the_log(path: Path) -> None:
+    log = path / f"{DATABASE_NAME}-wal"
+    content = bytearray(log.read_bytes())
+    content[len(content) // 2] ^= 1
+    log.write_bytes(content)
+
+
+LOST = "although data was stored in it: bring the file back, or empty the directory to begin without data"
+
+
+@pytest.mark.parametrize(
+    ("losing", "reason"),
+    [
+        (without_the_database, f"emulator.db is missing, {LOST}"),
+        (with_an_empty_database, f"emulator.db is empty, {LOST}"),
+        (without_the_log, f"emulator.db has no content, {LOST}"),
+        (without_both, f"emulator.db is missing, {LOST}"),
+        (without_database_and_mark, f"emulator.db is missing, {LOST}"),
+        (with_a_flipped_bit_in_the_log, "and stored changes follow: bring the file back, or cut it to "),
+    ],
+)
+async def test_what_was_stored_is_missed(driver: Driver, losing: Callable[[Path], None], reason: str) -> None:
+    """Never starts as an empty emulator, or without the changes behind the first damage."""
+    await driver.fill(20)
+    await driver.put(1, put("v", 1))
+    await driver.put(2, put("v", 2))
+    assert driver.data is not None
+    copy = crashed(driver.data)
+    losing(copy)
+
+    assert reason in refused(copy)
+
+
+async def test_a_log_that_is_cut_as_the_error_says_brings_back_what_was_before(driver: Driver) -> None:
+    for key in range(10):
+        await driver.put(key, put("v", key))
+    assert driver.data is not None
+    copy = crashed(driver.data)
+    with_a_flipped_bit_in_the_log(copy)
+    found = re.search(r"truncate -s (\d+)\)", refused(copy))
+    assert found is not None
+
+    os.truncate(copy / f"{DATABASE_NAME}-wal", int(found[1]))
+
+    with closing(Emulator(settings=driver.settings, clock=driver.clock, data=copy)) as emulator:
+        assert 0 < len(emulator.instances["demo"].tables["t"]) < 10
+
+
+async def test_a_directory_of_a_release_without_the_mark_gets_it(driver: Driver) -> None:
+    assert driver.data is not None
+    copy = crashed(driver.data)
+    (copy / LOCK_NAME).write_bytes(b"")
+    Emulator(data=copy).close()
+    without_the_database(copy)
+
+    assert f"emulator.db is missing, {LOST}" in refused(copy)
 
 
 def refused(path: Path) -> str:
