@@ -154,7 +154,7 @@ def checkpoint(call: Call, request: pb.CheckpointRequest) -> bytes:
     table = _table(call, tunnel)
     rows, point_ns = channel.rows, channel.consume_point_ns
     # The token is read first: a malformed one must not use up a sequence number.
-    record_checkpoint(tunnel, channel, token, table)
+    record_checkpoint(tunnel, channel, token, table, call.now_us)
     try:
         tunnel.checkpoint(channel, token, request.sequence_number)
     except Exception:

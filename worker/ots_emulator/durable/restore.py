@@ -126,6 +126,8 @@ class _Reader:
             channel = documents.channel_of(channel_document, table.schema, partitions)
             tunnel.add(channel)
             members[channel] = channel_number
+            if table.log is not None:
+                table.log.promise(channel.consume_point_ns // 1000)
         for client_number, client_document in self._documents["client", number]:
             client = documents.client_of(client_document)
             tunnel.clients[client.id] = client

@@ -14,6 +14,7 @@ Rules:
 1. Commit times are microseconds and strictly increase over the whole table, also when the clock stands still or steps
    back: each is the clock's time, or one more than the last. So children are later than their parents. Records that
    are appended `together` have one time and growing row indexes; no partition is split or merged between them.
+   A reader may have been promised that it has everything until some time (`promise`): later records are behind it.
 2. Positions count entries from the birth of a partition. Trimming moves `Partition.base`, never a position.
 3. A split closes one partition and opens two, a merge closes two and opens one. The children name their parents, which
    a reader must finish first (docs/protocol.md 4.1).
@@ -98,6 +99,8 @@ class ChangeLog:
         self._starts: list[Key] = []
         self._open: list[Partition] = []
         self._last_us = now_us
+        #: Until when readers have everything, which may be later than the last commit.
+        self._promised_us = now_us
         #: Row index of the next record where records have one time.
         self._row_index: int | None = None
         self._listener = listener
@@ -126,7 +129,7 @@ class ChangeLog:
         log._starts = [partition.start for partition in log._open]
         # Times keep increasing, also if the clock was set back.
         latest = (max(part.created_us, part.closed_us or 0, *part.times_us[-1:]) for part in log.partitions.values())
-        log._last_us = max(last_us, *latest)
+        log._last_us = log._promised_us = max(last_us, *latest)
         return log
 
     def __repr__(self) -> str:
@@ -146,6 +149,15 @@ class ChangeLog:
     def last_us(self) -> int:
         """The latest commit time handed out."""
         return self._last_us
+
+    @property
+    def complete_us(self) -> int:
+        """Until when the log has everything: no later record gets this time or an earlier one."""
+        return max(self._last_us, self._promised_us)
+
+    def promise(self, until_us: int) -> None:
+        """Let later records be behind a time, because a reader receives that it has everything until then."""
+        self._promised_us = max(self._promised_us, until_us)
 
     def append(self, key: Key, action: Action, row: bytes, now_us: int, origin: bytes = b"") -> None:
         """Write one change.
@@ -262,5 +274,5 @@ class ChangeLog:
         return partition
 
     def _tick(self, now_us: int) -> int:
-        self._last_us = max(now_us, self._last_us + 1)
+        self._last_us = max(now_us, self._last_us + 1, self._promised_us + 1)
         return self._last_us

@@ -4,8 +4,8 @@ Theory of operation
 -------------------
 Parts. `base_channels` and `stream_channels` make the channels of a new tunnel. `PageReader` reads one page for one
 call. `record_checkpoint` moves rows and consume point of a channel. `opening_token` answers GetCheckpoint.
-`expire_by_clock` expires a tunnel whose log is gone. Reading changes nothing, so a client may read the same token again
-and gets the same records.
+`expire_by_clock` expires a tunnel whose log is gone. Reading changes no channel, so a client may read the same token
+again and gets the same records.
 
 Base channels. The table is cut between partition keys into slices of about `Settings.base_split_bytes`, at least as
 many as it has partitions. A page holds the rows that exist at the time of the read, not of the tunnel's creation. The
@@ -23,7 +23,9 @@ A page ends with the first of these cases (docs/protocol.md 4.7):
 Consume points (docs/architecture.md 3.5). The token of a page carries a time in nanoseconds: the commit time of its
 last record, or the time of the read where the page reached the log's end (case 3, `Settings.idle_advance`). A
 checkpoint moves the consume point to the time in its token. A checkpoint of ``finished`` moves it to the time at which
-the partition was closed, or to the end time.
+the partition was closed, or to the end time. No record may come at or before a time that was handed out like this, also
+where the clock steps back: the log is notified of it (`ChangeLog.promise`). A restart makes the promises of the consume
+points that are stored.
 
 Records beyond the retention. What happens to a channel whose next record is gone is a setting, because the service's
 documents name several ways (`settings.AfterRetention`, docs/protocol.md 4.8).
@@ -175,18 +177,27 @@ class PageReader:
         rows = cursor.rows + len(page.entries)
         until = partition.end if end_us is None else min(partition.end, partition.position_at(end_us))
         caught_up = page.next_position >= until
-        ended = partition.closed_us is not None or (end_us is not None and max(now_us, log.last_us) >= end_us)
-        if caught_up and ended:
+        if caught_up and self._is_ended(partition, log, end_us):
             self.channel.total_rows = rows
             return _page(page.entries, FINISHED, may_more=False)
         time_ns = cursor.time_ns if page.last_us is None else page.last_us * 1000
         if caught_up and settings.idle_advance:
+            log.promise(now_us)
             time_ns = max(time_ns, now_us * 1000)
         following = stream_token(partition.id, StreamCursor(page.next_position, rows, time_ns))
         body = _page(page.entries, following, may_more=not caught_up)
         if not caught_up:
             self.pages.put(name, body, settings.page_cache_bytes)
         return body
+
+    def _is_ended(self, partition: Partition, log: ChangeLog, end_us: int | None) -> bool:
+        """Whether no record of the tunnel can come any more."""
+        if partition.closed_us is not None:
+            return True
+        if end_us is None or max(self.now_us, log.complete_us) < end_us:
+            return False
+        log.promise(end_us)
+        return True
 
     def _log_of(self, partition: Partition, cursor: StreamCursor) -> ChangeLog | None:
         """The log of a partition; None where it ended beyond the retention and nothing is missing, or the setting goes
@@ -245,6 +256,7 @@ def opening_token(channel: TunnelChannel, table: Table, settings: Settings, now_
     if source.id not in log.partitions:
         return FINISHED
     rows = read_stream_token(channel.token, source.id).rows
+    log.promise(now_us)
     return stream_token(source.id, StreamCursor(source.end, rows, now_us * 1000))
 
 
@@ -265,8 +277,10 @@ def _is_trimmed(channel: TunnelChannel, log: ChangeLog, now_us: int) -> bool:
     return position < log.first_position(channel.source, now_us)
 
 
-def record_checkpoint(tunnel: Tunnel, channel: TunnelChannel, token: Token, table: Table) -> None:
+def record_checkpoint(tunnel: Tunnel, channel: TunnelChannel, token: Token, table: Table, now_us: int) -> None:
     """Move rows and consume point of a channel to those of its new checkpoint.
+
+    The consume point stays within what can have been read: a token may be of a clock whose shift is lost, or forged.
 
     Raises:
         Refusal: the token belongs to another channel.
@@ -276,11 +290,21 @@ def record_checkpoint(tunnel: Tunnel, channel: TunnelChannel, token: Token, tabl
         return
     if token == FINISHED:
         channel.rows = channel.total_rows or channel.rows
-        channel.consume_point_ns = max(channel.consume_point_ns, _ended_ns(tunnel, channel.source))
+        reached_ns = _promised_ns(_ended_ns(tunnel, channel.source), table.log, now_us)
+        channel.consume_point_ns = max(channel.consume_point_ns, reached_ns)
         return
     cursor = _stream_cursor(token, channel.source)
     channel.rows = cursor.rows
-    channel.consume_point_ns = cursor.time_ns
+    channel.consume_point_ns = _promised_ns(cursor.time_ns, table.log, now_us)
+
+
+def _promised_ns(time_ns: int, log: ChangeLog | None, now_us: int) -> int:
+    """Return a consume point that is not in the future of clock and log; no later record is at or before it."""
+    if log is None:
+        return time_ns
+    reached_ns = min(time_ns, max(now_us, log.complete_us) * 1000)
+    log.promise(reached_ns // 1000)
+    return reached_ns
 
 
 def _base_cursor(token: Token, table: Table, part: BaseSlice) -> BaseCursor:

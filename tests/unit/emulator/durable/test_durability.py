@@ -152,6 +152,26 @@ async def test_keys_of_every_type_and_order(make_driver: MakeDriver) -> None:
     # The fixture compares.
 
 
+async def test_no_record_comes_before_a_consume_point_after_a_restart_without_the_shift(tmp_path: Path) -> None:
+    driver = Driver(tmp_path / "data")
+    await driver.create_table(hours=24)
+    tunnel = await driver.create_tunnel("Stream")
+    (channel,) = await driver.channels(tunnel, "Stream")
+    driver.clock.advance(3600)
+    token = (await driver.checkpoint_of(tunnel, channel)).checkpoint
+    await driver.checkpoint(tunnel, channel, (await driver.read(tunnel, channel, token)).next_token, 1)
+    driver.clock.advance(-3600)
+    second = restarted(driver)
+
+    await second.put(1, put("v", 1))
+
+    (_, row), *_ = (await second.drain(tunnel, channel))[0]
+    assert row.sequence is not None
+    assert row.sequence.timestamp_us * 1000 > (await second.describe(tunnel)).tunnel_rpo > 0
+    for each in (driver, second):
+        each.emulator.close()
+
+
 async def test_commit_times_increase_over_a_restart_with_the_clock_set_back(make_driver: MakeDriver) -> None:
     driver = make_driver()
     await driver.create_table(hours=24)

@@ -50,6 +50,15 @@ def test_commit_times_grow_even_when_the_clock_does_not() -> None:
     assert left.times_us + right.times_us == [NOW + 1, NOW + 3, NOW + 2, NOW + 4]
 
 
+def test_commit_times_are_behind_what_readers_were_promised() -> None:
+    log = make_log()
+    log.promise(NOW + 50)
+    log.promise(NOW + 20)
+    log.append((1,), Action.PUT, ROW, NOW + 1)
+
+    assert log.open_partitions[0].times_us == [NOW + 51]
+
+
 def test_keys_go_to_their_partition() -> None:
     log = make_log((5,), (9,))
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ots_emulator.server.faults import FaultRule
+from ots_emulator.tunnels.tokens import StreamCursor, stream_token
 from ots_tunnel.errors import (
     ConnectionLost,
     ObjectAlreadyExist,
@@ -495,6 +496,48 @@ async def test_consume_point_moves_with_checkpoints_of_idle_reads(driver: Driver
 
     assert only_read == 0
     assert described.tunnel_rpo == described.channels[0].channel_rpo == int((driver.clock.now() - 100) * 1e9)
+
+
+async def time_of_next_record_ns(driver: Driver, tunnel: str, channel: str) -> int:
+    (_, row), *_ = (await driver.drain(tunnel, channel))[0]
+    assert row.sequence is not None
+    return row.sequence.timestamp_us * 1000
+
+
+@pytest.mark.parametrize("seconds", [0, 3600])
+async def test_no_record_comes_before_a_consume_point_where_the_clock_steps_back(driver: Driver, seconds: int) -> None:
+    tunnel = await driver.create_tunnel("Stream")
+    channel = next(iter(await driver.channels(tunnel, "Stream")))
+    driver.clock.advance(3600)
+    await consume(driver, tunnel, channel, 1)
+    driver.clock.advance(-seconds)
+    await driver.put(1)
+
+    assert await time_of_next_record_ns(driver, tunnel, channel) > (await driver.describe(tunnel)).tunnel_rpo > 0
+
+
+async def test_no_record_comes_before_an_end_time_that_was_reached(driver: Driver) -> None:
+    end_ns = int((driver.clock.now() + 15) * 1e9)
+    ended = await driver.create_tunnel("Stream", name="ended", endOffset=end_ns)
+    tunnel = await driver.create_tunnel("Stream")
+    channel = next(iter(await driver.channels(tunnel, "Stream")))
+    driver.clock.advance(20)
+    reached = await driver.drain(ended, channel)
+    driver.clock.advance(-20)
+    await driver.put(1)
+
+    assert reached == await driver.drain(ended, channel) == ([], "finished")
+    assert await time_of_next_record_ns(driver, tunnel, channel) > end_ns
+
+
+async def test_a_forged_token_moves_no_consume_point_into_the_future(driver: Driver) -> None:
+    tunnel = await driver.create_tunnel("Stream", endOffset=2**63 - 1)
+    channel = next(iter(await driver.channels(tunnel, "Stream")))
+    now_ns = int(driver.clock.now() * 1e6) * 1000
+
+    for sequence, token in enumerate((stream_token(channel, StreamCursor(0, 0, 2**62 - 1)), "finished"), 1):
+        await driver.checkpoint(tunnel, channel, token, sequence)
+        assert (await driver.describe(tunnel)).channels[0].channel_rpo == now_ns
 
 
 async def test_without_idle_advance_the_consume_point_is_the_last_record(make_driver: MakeDriver) -> None:
