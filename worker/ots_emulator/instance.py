@@ -126,11 +126,13 @@ class Instance:
             tunnel.clock_set_back(now, self.settings.init_delay)
 
     def look_for_expired(self, now: float) -> None:
-        """Remove what time has expired from every table, at most once a minute of the service's time."""
+        """Remove what time has expired, also transactions, at most once a minute of the service's time."""
         # A clock that was set back counts as well.
         if 0 <= now - self._last_look < _LOOK_SECONDS:
             return
         self._last_look = now
+        self.transactions.expire(now)
+        self.freed.add(self.transactions.take_expired())
         for table in self.tables.values():
             self.remove_expired(table, int(now * 1_000_000))
 

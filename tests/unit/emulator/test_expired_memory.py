@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 
 from ots_emulator.tables.partition import Partition
 from ots_tunnel.model import Action
-from tests.support.emulator.emulator_driver import Driver, put
+from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row
+from tests.support.emulator.emulator_driver import IGNORE, Driver, put
 
 HOUR = 3600
 #: More entries than are removed at once.
@@ -137,6 +139,21 @@ async def test_deleted_rows_are_counted_at_the_next_look() -> None:
     await driver.call("ListTable")
 
     assert repr(instance.freed) == f"Freed({size} bytes)"
+
+
+async def test_transactions_beyond_their_time_go_although_nobody_writes() -> None:
+    driver = Driver(transaction_lifetime=60.0)
+    await driver.create_table()
+    started = await driver.call("StartLocalTransaction", table_name="t", key=encode_primary_key((("k", 1),)))
+    row = encode_row((("k", 1),), [put("v", "x" * 1000)])
+    await driver.call("PutRow", table_name="t", row=row, condition=IGNORE, transaction_id=started.transaction_id)
+    instance = driver.emulator.instances["demo"]
+
+    driver.clock.advance(61)
+    await driver.call("ListTable")
+
+    assert len(instance.transactions) == 0
+    assert re.fullmatch(r"Freed\(2\d\d\d bytes\)", repr(instance.freed)), "the row in the copy, and the change"
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,11 @@ class Transaction:
     limit_bytes: int | None = TRANSACTION_BYTES
     """None is no limit: the trial of an atomic batch, which has the limit of a request."""
 
+    @property
+    def held_bytes(self) -> int:
+        """Bytes that it holds: the rows of its copy, and its changes."""
+        return self.copy.size_bytes + sum(len(change.row) for change in self.changes)
+
     def size_with(self, size_bytes: int) -> int:
         """Return the size after further rows of `size_bytes`.
 
@@ -161,6 +166,7 @@ class Transactions:
 
     def __init__(self) -> None:
         self._open: dict[str, Transaction] = {}
+        self._expired_bytes = 0
 
     def __len__(self) -> int:
         return len(self._open)
@@ -191,7 +197,7 @@ class Transactions:
         """
         if not transaction_id and not self._open:
             return Scope(table)
-        self._expire(now)
+        self.expire(now)
         if not transaction_id:
             locked = frozenset(
                 transaction.partition_key for transaction in self._open.values() if transaction.table is table
@@ -210,7 +216,7 @@ class Transactions:
         Raises:
             Refusal: there is no such transaction, or one of its changes is refused now; then none is executed.
         """
-        self._expire(now)
+        self.expire(now)
         transaction = self._transaction(transaction_id)
         del self._open[transaction_id]
         # Cells may have expired, or versions been dropped, since they were tried: an increment may meet a value that is
@@ -226,8 +232,20 @@ class Transactions:
         Raises:
             Refusal: there is no such transaction.
         """
-        self._expire(now)
+        self.expire(now)
         del self._open[self._transaction(transaction_id).id]
+
+    def expire(self, now: float) -> None:
+        """Abort the transactions whose time is over."""
+        expired = [transaction for transaction in self._open.values() if transaction.expires_at <= now]
+        for transaction in expired:
+            del self._open[transaction.id]
+            self._expired_bytes += transaction.held_bytes
+
+    def take_expired(self) -> int:
+        """Return the bytes of the transactions whose time was over since the last call."""
+        expired, self._expired_bytes = self._expired_bytes, 0
+        return expired
 
     def forget_table(self, table: Table) -> None:
         """Abort the transactions of a table that is deleted."""
@@ -245,9 +263,6 @@ class Transactions:
         if transaction is None:
             raise Refusal("OTSSessionNotExist", "Session not exist or may be timeout.")
         return transaction
-
-    def _expire(self, now: float) -> None:
-        self._open = {key: found for key, found in self._open.items() if found.expires_at > now}
 
 
 def _execute(table: Table, action: Action, key: Key, row: bytes, span: RowSpan, now_us: int) -> None:
