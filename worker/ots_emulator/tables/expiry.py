@@ -1,7 +1,8 @@
 """Queue of the times at which rows of a table with a time to live may expire.
 
-A row with cells has a date that is not later than its oldest cell. Dates are never removed, because that would cost
-memory for every row: the date of a row that is gone or was rewritten causes one check that finds nothing.
+A row with cells has a date that is not later than its oldest cell. No single date is removed, because that would cost
+memory for every row: the date of a row that is gone or was rewritten causes one check that finds nothing. Where such
+dates are the most, `Rows` builds a new queue.
 """
 
 from __future__ import annotations

@@ -106,6 +106,10 @@ class Rows:
 
     def remove(self, key: Key) -> None:
         """Remove a row; a missing one is ignored."""
+        self._take_out(key)
+        self._forget_dates()
+
+    def _take_out(self, key: Key) -> None:
         image = self._images.pop(key, None)
         if image is None:
             return
@@ -167,7 +171,8 @@ class Rows:
         if alive:
             self.store(key, build_image(span, alive), versioned=has_versions(alive))
         else:
-            self.remove(key)
+            # Its date has left the queue, which is being read.
+            self._take_out(key)
 
     @property
     def expiry_dates(self) -> int:
@@ -196,8 +201,12 @@ class Rows:
         known_ms = None if old is None else _oldest_ms(old)
         if oldest_ms is not None and (known_ms is None or oldest_ms < known_ms):
             self._expiry.add(oldest_ms, key)
-            if len(self._expiry) > 2 * len(self) + _SLACK:
-                self._expiry = ExpiryQueue(self._dates())
+            self._forget_dates()
+
+    def _forget_dates(self) -> None:
+        """Rebuild the queue where most of its dates are of rows that are gone or were written again."""
+        if self._expiry is not None and len(self._expiry) > 2 * len(self) + _SLACK:
+            self._expiry = ExpiryQueue(self._dates())
 
 
 def _oldest_ms(image: bytes) -> int | None:

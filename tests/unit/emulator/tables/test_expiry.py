@@ -104,6 +104,16 @@ def test_dates_of_rows_that_are_gone_do_not_pile_up() -> None:
     assert times_of(rows) == {8: [5000]}
 
 
+def test_dates_of_deleted_rows_go_without_further_rows() -> None:
+    rows = rows_with(*((key, 3000) for key in range(5000)), (5000, 5000))
+    for key in range(5000):
+        rows.remove((key,))
+
+    assert rows.expiry_dates < 2000
+    rows.expire(4001)
+    assert times_of(rows) == {5000: [5000]}
+
+
 changes = st.lists(
     st.tuples(st.integers(0, 3), st.none() | st.lists(st.integers(0, 6000), max_size=3), st.integers(0, 500)),
     max_size=30,
