@@ -28,6 +28,8 @@ _TUNNEL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,254}")
 #: A tunnel starts at least this long after the first retained entry (docs/protocol.md 4.2).
 _START_MARGIN_NS: Final = 300 * 1_000_000_000
 _HOUR_NS: Final = 3_600_000_000_000
+#: Consume points are of type int64, and a channel may have reached its end offset.
+_OFFSET_LIMIT: Final = 1 << 63
 #: Seconds between two looks at all tables for what time has expired.
 _LOOK_SECONDS: Final = 60
 
@@ -285,6 +287,8 @@ def _partition(table: Table, partition_id: str | None) -> Partition | None:
 
 def _check_config(config: StreamConfig, hours: int, now_ns: int) -> None:
     start, end = config.start_offset_ns, config.end_offset_ns
+    if end >= _OFFSET_LIMIT:
+        raise parameter_invalid(f"[tunnelservice] end offset {end} is not within [0, 2^63)")
     if end and end < start:
         raise parameter_invalid(f"[tunnelservice] end offset {end} is before start offset {start}")
     if start and not now_ns - hours * _HOUR_NS + _START_MARGIN_NS <= start <= now_ns:

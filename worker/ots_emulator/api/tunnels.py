@@ -241,6 +241,7 @@ LEDGER: Final = (
             "TestBackFillTunnel.testCreateTunnelWithInvalidBackFill",
         ),
     ),
+    guessed("CreateTunnel", "an end of 2^63 ns or later is refused", "consume points are signed, offsets are not"),
     documented("CreateTunnel", "it switches the stream on, with 168 hours; a taken name is 409"),
     documented("CreateTunnel", "a start must lie within the retention, five minutes from its beginning or later"),
     documented("DeleteTunnel", "the tunnel is gone"),

@@ -204,6 +204,8 @@ async def test_offsets_that_contradict_or_lie_outside_are_refused(driver: Driver
         {"startOffset": now_ns - 10, "endOffset": now_ns - 20},
         {"startOffset": now_ns + 10**9},
         {"startOffset": now_ns - 168 * 3600 * 10**9},
+        {"endOffset": 2**63},
+        {"endOffset": 2**64 - 1},
     ):
         with pytest.raises(ParameterInvalid):
             await driver.create_tunnel("Stream", **config)
