@@ -161,10 +161,7 @@ class Instance:
             Refusal: no such table or partition, or it cannot be split.
         """
         table = self.table(table_name)
-        partition = _partition(table, partition_id)
-        if partition is None and table.log is not None and key is not None:
-            partition = table.log.locate(key)
-        return table.split(partition, now_us, at=key)
+        return table.split(_partition(table, partition_id), now_us, at=key)
 
     def merge(self, table_name: str, now_us: int, *, partition_id: str | None = None) -> list[Partition]:
         """Merge a partition with its successor; return both parents and the child.

@@ -203,6 +203,9 @@ class Service:
     def split(self, instance: str, table: str, partition_id: str | None = None, *, key: Key | None = None) -> list[str]:
         """Split a partition, by default the one with most rows at its median; return ids of parent and children.
 
+        Args:
+            key: where, as a tuple of one value of the partition key; a string is given as its bytes.
+
         Raises:
             Refusal: no such instance, table or partition, or it cannot be split.
         """

@@ -7,8 +7,20 @@ Source: docs/data-plane.md 2.6.
 
 from __future__ import annotations
 
-from ots_emulator.tables.keys import TOP, Key
+import reprlib
+from typing import Any, Final
+
+from ots_emulator.refusal import parameter_invalid
+from ots_emulator.tables.keys import INT_MAX, TOP, Key, KeySchema
 from ots_emulator.tables.rows import Rows
+from ots_emulator.tables.sent_keys import KEY_VALUE_BYTES, is_text
+from ots_tunnel.model import KeyType
+
+_ALLOWED: Final = {
+    KeyType.INTEGER: "an integer of 64 bits",
+    KeyType.STRING: f"text in UTF-8 as bytes, at most {KEY_VALUE_BYTES}",
+    KeyType.BINARY: f"bytes, at most {KEY_VALUE_BYTES}",
+}
 
 
 def quantiles(rows: Rows, parts: int) -> list[Key]:
@@ -32,3 +44,27 @@ def middle(rows: Rows, first: int, last: int) -> Key | None:
     if begin > first and (end >= last or aim - begin <= end - aim):
         return key
     return rows.key_at(end)[:1] if end < last else None
+
+
+def check_split_key(schema: KeySchema, key: Key) -> None:
+    """Refuse a key at which no table of a schema can be split.
+
+    Raises:
+        Refusal: it has more or less than the partition key, or a value that its column cannot have.
+    """
+    if len(key) != 1:
+        raise parameter_invalid(f"split key: found {reprlib.repr(key)}, allowed is a value of the partition key alone")
+    column, value = schema.columns[0], key[0]
+    if not _fits(value, column.type):
+        size = f" of {len(value)} bytes" if isinstance(value, bytes) and len(value) > KEY_VALUE_BYTES else ""
+        raise parameter_invalid(
+            f"split key, {column.name!r}: found {reprlib.repr(value)}{size}, allowed is {_ALLOWED[column.type]}"
+        )
+
+
+def _fits(value: Any, kind: KeyType) -> bool:
+    if kind is KeyType.INTEGER:
+        return isinstance(value, int) and not isinstance(value, bool) and -INT_MAX - 1 <= value <= INT_MAX
+    if not isinstance(value, bytes) or len(value) > KEY_VALUE_BYTES:
+        return False
+    return kind is KeyType.BINARY or is_text(value)

@@ -17,7 +17,7 @@ from typing import Any
 from ots_emulator.refusal import parameter_invalid
 from ots_emulator.tables.cells import build_image, cells_of, has_versions, origin_of, scan_image
 from ots_emulator.tables.changelog import ChangeLog
-from ots_emulator.tables.cuts import middle, quantiles
+from ots_emulator.tables.cuts import check_split_key, middle, quantiles
 from ots_emulator.tables.keys import BOTTOM_KEY, INT_MAX, TOP_KEY, Key, KeySchema, cut_element
 from ots_emulator.tables.listener import SILENT, TableListener
 from ots_emulator.tables.options import NO_FIXED_OPTIONS, ONE_PARTITION, FixedOptions, Partitioning, TableOptions
@@ -298,20 +298,21 @@ class Table:
         return last - first
 
     def split(self, partition: Partition | None, now_us: int, *, at: Key | None = None) -> list[Partition]:
-        """Split a partition near its median, by default the one with most rows of those that can be split.
+        """Split a partition near its median, by default the one with most rows of those that can be split, or at a key.
 
         Returns parent and children.
 
         Raises:
             Refusal: no log, the partition is closed or has the rows of fewer than two partition keys, or `at` lies
-                outside of it or has more than the partition key.
+                outside of it or is no value of the partition key.
         """
         log = self.log
         if log is None:
             raise parameter_invalid(f"table {self.name!r} has no stream, so its partitions have no history to split")
+        if at is not None:
+            check_split_key(self.schema, at)
         if partition is None:
-            largest_first = sorted(log.open_partitions, key=self.rows_of, reverse=True)
-            partition = next(filter(self._middle_of, largest_first), largest_first[0])
+            partition = self._largest_of(log) if at is None else log.locate(at)
         if partition.closed_us is not None:
             raise parameter_invalid(f"partition {partition.id} is closed")
         if at is None:
@@ -319,8 +320,6 @@ class Table:
         if at is None:
             text = f"partition {partition.id} cannot be split: its rows have fewer than 2 partition keys"
             raise parameter_invalid(text)
-        if len(at) > 1:
-            raise parameter_invalid(f"split key: found {at!r}, allowed is a value of the partition key alone")
         end = log.end_of(partition)
         if at <= partition.start or (end is not None and at >= end):
             raise parameter_invalid(f"split key lies outside of partition {partition.id}")
@@ -352,6 +351,11 @@ class Table:
     def quantiles(self, parts: int) -> list[Key]:
         """Return up to `parts` - 1 existing partition keys that cut the rows into about equal parts."""
         return quantiles(self._rows, parts)
+
+    def _largest_of(self, log: ChangeLog) -> Partition:
+        """Return the partition with most rows of those that can be split, or of all where none can."""
+        largest_first = sorted(log.open_partitions, key=self.rows_of, reverse=True)
+        return next(filter(self._middle_of, largest_first), largest_first[0])
 
     def _middle_of(self, partition: Partition) -> Key | None:
         return middle(self._rows, *self._span_of(partition))

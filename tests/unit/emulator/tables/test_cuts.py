@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
 from ots_emulator.refusal import Refusal
+from ots_emulator.tables.cuts import check_split_key
+from ots_emulator.tables.keys import KeySchema
+from ots_tunnel.model import KeyColumn, KeyType
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.plainbuffer.codec import decode_primary_key, encode_row
 from tests.support.emulator.emulator_driver import IGNORE, Driver
@@ -69,6 +73,48 @@ async def test_a_partition_of_one_partition_key_is_not_split(make_driver: type[D
         driver.emulator.split("demo", "two", key=(b"only", 50))
 
     assert await cuts(driver) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "complaint"),
+    [
+        ((), "split key: found (), allowed is a value of the partition key alone"),
+        (("m",), "split key, 'p': found 'm', allowed is text in UTF-8 as bytes, at most 1024"),
+        ((5,), "split key, 'p': found 5, allowed is text in UTF-8 as bytes, at most 1024"),
+        ((b"\xff",), r"split key, 'p': found b'\xff', allowed is text in UTF-8 as bytes, at most 1024"),
+        ((b"m" * 1025,), "...mmmmmmmmmmmmm' of 1025 bytes, allowed is text in UTF-8 as bytes, at most 1024"),
+    ],
+)
+async def test_a_split_key_is_one_that_a_row_could_have(
+    make_driver: type[Driver], key: tuple[Any, ...], complaint: str
+) -> None:
+    driver = make_driver()
+    await create(driver, ("a", range(2)), ("z", range(2)))
+
+    with pytest.raises(Refusal) as refused:
+        driver.emulator.split("demo", "two", key=key)
+    assert refused.value.message.endswith(complaint)
+    driver.emulator.split("demo", "two", key=(b"m" * 1024,))
+
+    assert await cuts(driver) == ["m" * 1024]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "fits"),
+    [
+        (KeyType.INTEGER, -(2**63), True),
+        (KeyType.INTEGER, 2**63, False),
+        (KeyType.INTEGER, True, False),
+        (KeyType.INTEGER, b"5", False),
+        (KeyType.BINARY, b"\xff", True),
+        (KeyType.BINARY, "m", False),
+    ],
+)
+def test_a_split_key_is_of_the_type_of_its_column(kind: KeyType, value: Any, *, fits: bool) -> None:
+    schema = KeySchema([KeyColumn("p", kind)])
+
+    with nullcontext() if fits else pytest.raises(Refusal, match="split key, 'p': found "):
+        check_split_key(schema, (value,))
 
 
 async def test_the_largest_partition_that_can_be_split_is_split(make_driver: type[Driver]) -> None:
