@@ -5,15 +5,15 @@
             ots_emulator.endpoint, ots_emulator.access_key_id, ots_emulator.access_key_secret, ots_emulator.instance
         )
 
-One emulator serves the whole run. Every test gets an empty instance with its own name, and its fault rules are removed
-after it.
+One emulator serves the whole run. Every test gets an empty instance with its own name. After it its fault rules are
+removed, and clock and settings are as they were before.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pytest
@@ -66,10 +66,16 @@ def ots_emulator_server() -> Iterator[Emulator]:
 
 @pytest.fixture
 def ots_emulator(ots_emulator_server: Emulator) -> Iterator[EmulatedInstance]:
-    """An empty instance for every test."""
+    """An empty instance for every test; faults, clock and settings do not outlast it."""
+    server = ots_emulator_server
     key_id, secret = ACCESS_KEY
     name = f"test-{next(_numbers)}"
-    ots_emulator_server.call("add_instance", name, {key_id: secret})
-    yield EmulatedInstance(ots_emulator_server, name, key_id, secret)
-    ots_emulator_server.call("remove_instance", name)
-    ots_emulator_server.call("clear_faults")
+    settings, advanced = server.settings, server.service.advanced
+    server.call("add_instance", name, {key_id: secret})
+    yield EmulatedInstance(server, name, key_id, secret)
+    server.call("remove_instance", name)
+    server.call("clear_faults")
+    if server.service.advanced != advanced:
+        server.call("advance_clock", advanced - server.service.advanced)
+    if server.settings != settings:
+        server.call("change_settings", **asdict(settings))

@@ -46,6 +46,8 @@ class Service:
         self.settings = settings
         self._shifted = ShiftedClock(clock)
         self.clock: Clock = clock if isinstance(clock, ManualClock) else self._shifted
+        #: Seconds by which `advance_clock` has moved the clock.
+        self.advanced = 0.0
         self.faults = Faults()
         self.instances = {name: Instance(name, dict(keys), settings) for name, keys in instances.items()}
         self.storage = None if directory is None else self._restored(directory)
@@ -163,6 +165,7 @@ class Service:
             self.clock.advance(seconds)
         else:
             self._shifted.shift += seconds
+        self.advanced += seconds
         for instance in self.instances.values():
             instance.clock_set_back(self.clock.now())
         return self.clock.now()

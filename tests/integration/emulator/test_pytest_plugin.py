@@ -7,7 +7,10 @@ import pytest
 pytest_plugins = ["pytester"]
 
 PROJECT = """
+import time
+
 import pytest
+from ots_emulator import Settings
 from ots_tunnel import Credentials, SyncTunnelClient, TunnelType
 from ots_tunnel.errors import ServerUnavailable
 from ots_tunnel.model import KeyType
@@ -42,6 +45,19 @@ def test_faults_of_other_tests_are_gone(ots_emulator):
     client = client_of(ots_emulator)
     assert client.list_tunnels("") == ()
     client.close()
+
+
+def test_clock_and_settings(ots_emulator):
+    ots_emulator.server.call("advance_clock", 86_400)
+    ots_emulator.server.call("advance_clock", -0.1)
+    ots_emulator.server.call("change_settings", page_rows=1, after_retention="Oldest", date_skew=None)
+    assert ots_emulator.server.settings.page_rows == 1
+
+
+def test_clock_and_settings_of_other_tests_are_gone(ots_emulator):
+    assert abs(ots_emulator.server.clock.now() - time.time()) < 60
+    assert ots_emulator.server.service.advanced == 0
+    assert ots_emulator.server.settings == Settings()
 """
 
 
@@ -52,4 +68,4 @@ def test_a_user_s_project(pytester: pytest.Pytester) -> None:
 
     result = pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider", "-p", "no:looptime")
 
-    result.assert_outcomes(passed=4)
+    result.assert_outcomes(passed=6)
