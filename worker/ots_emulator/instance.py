@@ -127,16 +127,20 @@ class Instance:
         for tunnel in self.tunnels.values():
             tunnel.clock_set_back(now, self.settings.init_delay)
 
-    def look_for_expired(self, now: float) -> None:
-        """Remove what time has expired, also transactions, at most once a minute of the service's time."""
+    def look_for_expired(self, now: float) -> bool:
+        """Remove what time has expired, also transactions, at most once a minute of the service's time.
+
+        Returns whether it was looked.
+        """
         # A clock that was set back counts as well.
         if 0 <= now - self._last_look < _LOOK_SECONDS:
-            return
+            return False
         self._last_look = now
         self.transactions.expire(now)
         self.freed.add(self.transactions.take_expired())
         for table in self.tables.values():
             self.remove_expired(table, int(now * 1_000_000))
+        return True
 
     def remove_expired(self, table: Table, now_us: int) -> None:
         """Remove what time has expired from a table, and count it with all that was removed before."""

@@ -10,8 +10,12 @@ import pytest
 
 from ots_emulator.tables.partition import Partition
 from ots_tunnel.model import Action
+from ots_tunnel.protocol import table_pb2
+from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
+from ots_tunnel.protocol.http.rpc import build_request
 from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key, encode_row
-from tests.support.emulator.emulator_driver import IGNORE, Driver, put
+from tests.support.emulator.emulator_driver import CREDENTIALS, IGNORE, Driver, put
+from tests.support.emulator.emulator_state import unkept
 
 HOUR = 3600
 #: More entries than are removed at once.
@@ -52,6 +56,26 @@ async def test_records_beyond_the_retention_go_although_nobody_reads(scene: Driv
         await scene.put(1, put("v", 1))
 
     assert entries(scene) == (0 if call == "ListTable" else 1)
+
+
+async def test_records_of_an_instance_without_calls_go_with_those_of_others(scene: Driver) -> None:
+    scene.emulator.add_instance("other", {"test-id": "test-secret"})
+    scene.clock.advance(HOUR + 60)
+
+    request = build_request(
+        TABLE_OPERATIONS["ListTable"],
+        table_pb2.ListTableRequest(),
+        instance="other",
+        credentials=CREDENTIALS,
+        now=scene.clock.now(),
+        trace_id="t",
+    )
+    answer = await scene.emulator.handle(request)
+
+    assert answer.status == 200
+    assert entries(scene) == 0
+    assert unkept(scene.emulator) == []
+    scene.emulator.remove_instance("other")
 
 
 async def test_few_large_records_do_not_wait_for_many(scene: Driver) -> None:

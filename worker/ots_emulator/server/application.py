@@ -183,7 +183,7 @@ class Application:
         message = parse(operation, inflate(received.headers, received.body, self.settings.body_limit))
         journal = caller.instance.journal
         journal.check_writable()
-        caller.instance.look_for_expired(now)
+        self._look_for_expired(now)
         try:
             return HANDLERS[operation.name](Call(caller.instance, now, faults.row_refusal), message)
         finally:
@@ -191,6 +191,17 @@ class Application:
             journal.commit()
             # Only now nothing refers to the tables that the call has deleted.
             caller.instance.freed.give_back()
+
+    def _look_for_expired(self, now: float) -> None:
+        """Remove what time has expired from every instance: one that gets no calls would keep it without end.
+
+        Raises:
+            Refusal: the changes could not be stored.
+        """
+        for instance in self._instances.values():
+            if instance.look_for_expired(now):
+                instance.journal.commit()
+                instance.freed.give_back()
 
     def _record(self, received: _Received, outcome: _Outcome, began: float, answer_bytes: int) -> None:
         self.history.add(
