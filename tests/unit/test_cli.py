@@ -251,6 +251,15 @@ def test_a_long_message_fits_what_kubernetes_shows(tmp_path: Path) -> None:
     assert log.read_text().startswith("ééé")
 
 
+def test_a_name_that_is_not_utf_8_is_escaped(tmp_path: Path) -> None:
+    log = tmp_path / "termination-log"
+    log.touch()
+
+    write_termination_message(f"ConfigError: {os.fsdecode(b'bad%c.yaml' % 0xFF)}: No such file or directory", log)
+
+    assert log.read_text() == "ConfigError: bad\\udcff.yaml: No such file or directory\n"
+
+
 def test_settings_follow_the_document(document: Path) -> None:
     settings = WorkerSettings.of(load_config(document))
 

@@ -10,9 +10,11 @@ TERMINATION_LOG_BYTES = 4000
 
 def write_termination_message(text: str, path: Path) -> None:
     """Write the first line of `text` as the termination message; outside a pod the file does not exist and stays so."""
+    # a name of a file that is not UTF-8 has lone surrogates, which must not cost the message and the exit code
+    line = text.splitlines()[0].encode(errors="backslashreplace")[:TERMINATION_LOG_BYTES]
     try:
-        with path.open("r+") as log:
-            log.write(text.splitlines()[0].encode()[:TERMINATION_LOG_BYTES].decode(errors="ignore") + "\n")
+        with path.open("r+", encoding="utf-8") as log:
+            log.write(line.decode(errors="ignore") + "\n")
             log.truncate()
     except OSError:
         return
