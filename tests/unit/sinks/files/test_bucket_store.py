@@ -260,6 +260,39 @@ async def test_unfinished_files_of_a_killed_worker_are_removed(s3: str, secret: 
     assert others.exists()
 
 
+@pytest.fixture
+def kept_by_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file can be removed."""
+
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(path))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+
+
+@pytest.mark.usefixtures("kept_by_the_disk")
+async def test_an_uploaded_file_is_published_also_where_the_disk_keeps_it(
+    s3: str, secret: Path, tmp_path: Path
+) -> None:
+    bucket = store(s3, secret, tmp_path)
+
+    await publish(bucket, b"x", "kept.jsonl", OpenGuard())
+
+    assert await bucket.names("t/c 1") == ["kept.jsonl"]
+    await bucket.delete("t/c 1", ["kept.jsonl"])
+
+
+@pytest.mark.usefixtures("kept_by_the_disk")
+async def test_a_disk_that_keeps_unfinished_files_is_an_error_of_the_sink(
+    s3: str, secret: Path, tmp_path: Path
+) -> None:
+    bucket = store(s3, secret, tmp_path)
+    (await bucket.spool("t/c 1")).write_bytes(b"x")
+
+    with pytest.raises(SinkRejected, match=r"^PermissionError: .*: Operation not permitted$"):
+        await bucket.tidy("t/c 1")
+
+
 @pytest.mark.parametrize("folder", ["t/c 1", "t/c%201", "t/%2E%2E"])
 async def test_only_names_behind_another_one_are_asked_for(s3: str, secret: Path, tmp_path: Path, folder: str) -> None:
     bucket = store(s3, secret, tmp_path)

@@ -12,6 +12,7 @@ import io
 import tempfile
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from ots_tunnel.config import FileStoreConfig
 from ots_tunnel.credentials import FileCredentials
 from ots_tunnel.errors import ConfigError, SinkError, SinkRejected
 from ots_tunnel.sinks.files.bucket.object import BucketObject, bucket_error
-from ots_tunnel.sinks.files.store import THREADS, FileSpoiled, flush_file
+from ots_tunnel.sinks.files.store import THREADS, FileSpoiled, disk_error, flush_file
 from ots_tunnel.threads import DaemonThreads
 from ots_tunnel.transport.authorities import Authorities
 from ots_tunnel.transport.foreign_sockets import limited_sockets
@@ -107,7 +108,8 @@ class BucketStore:
         await self._threads.run(flush_file, spooled)
         async with self._uploads:
             await self._translated(self._upload(spooled, f"{folder}/{name}", before))
-        await self._threads.run(spooled.unlink, True)
+        with suppress(OSError):  # what is uploaded is published: `tidy` removes what is left here
+            await self._threads.run(spooled.unlink, True)
 
     async def names(self, folder: str, after: str = "") -> list[str]:
         """See `FileStore.names`."""
@@ -169,8 +171,11 @@ class BucketStore:
         return found
 
     def _tidy(self, prefix: str) -> None:
-        for path in self._spool_folder.glob(f"{prefix}*"):
-            path.unlink(missing_ok=True)
+        try:
+            for path in self._spool_folder.glob(f"{prefix}*"):
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise disk_error(error) from error
 
     async def _upload(self, spooled: Path, path: str, before: Callable[[], None]) -> None:
         # A writer that is dropped before `close` publishes nothing.
