@@ -9,7 +9,7 @@ import pytest
 
 from ots_tunnel.client.page import Page
 from ots_tunnel.errors import ConnectionLost, ServerUnavailable
-from ots_tunnel.model import ChannelStatus, Checkpoint
+from ots_tunnel.model import FINISHED, ChannelStatus, Checkpoint
 from tests.support.channel_scene import ChannelScene, EventSink, ScriptedService, page
 
 pytestmark = pytest.mark.looptime
@@ -138,4 +138,22 @@ async def test_a_slow_page_leaves_its_checkpoint_further_tries() -> None:
     await scene.over()
 
     assert events.count("put t1") == 3
+    await scene.close()
+
+
+async def test_an_order_to_stop_shortens_the_tries_of_a_last_checkpoint_that_run() -> None:
+    """They would be repeated for the heartbeat timeout, 60 s; behind the order for D, 16.7 s."""
+    events: list[str] = []
+    down = [ServerUnavailable("OTSTunnelServerUnavailable", "busy", "", 503) for _ in range(200)]
+    service = ScriptedService({"t0": page(1, FINISHED)}, events=events, errors={"put": down})
+    scene = ChannelScene(service, EventSink(events), drain=45, checkpoint_interval=3600, interval=10, timeout=60)
+    scene.open()
+    await asyncio.sleep(5)
+    assert "put finished" in events
+    stopped = asyncio.get_running_loop().time()
+
+    scene.notify(ChannelStatus.CLOSING, 2)
+    await scene.over()
+
+    assert asyncio.get_running_loop().time() - stopped < 17
     await scene.close()

@@ -13,7 +13,7 @@ that the machine takes next. The steps:
 
 `stop` acts on the step that runs. Step 1 is finished, and no other step follows. The call of step 2 is cancelled. The
 pipeline of step 3 finishes its page; a write that is unfinished after `WorkerSettings.abandon_after` is abandoned
-unconfirmed.
+unconfirmed. The tries of step 4 get their shorter limit.
 
 Where the service has dropped the records that come next, steps 2 to 4 begin once more (`reopening`), and the gap guard
 decides whether the channel goes on behind them.
@@ -111,6 +111,7 @@ class Consumption:
         if self._checkpointer is not None:
             # the page being written may wait for a checkpoint as well
             self._checkpointer.hurry()
+            self._checkpointer.give_up_within(self._seconds_for_last())
         if self._moving is not None:
             self._moving.reschedule(now + self._context.settings.abandon_after)
 
@@ -185,12 +186,16 @@ class Consumption:
 
     async def _store_last(self, checkpointer: Checkpointer) -> None:
         """Step 4. The last try begins before a write would be abandoned, and takes at most D as that write does."""
-        settings, seconds = self._context.settings, self._context.settings.timeout
-        if self._stopped_at is not None:
-            since = asyncio.get_running_loop().time() - self._stopped_at
-            seconds = max(0.0, min(settings.write_deadline, settings.abandon_after - since))
         self._has_tried_last = True
-        await checkpointer.flush_within(seconds, settings.write_deadline)
+        await checkpointer.flush_within(self._seconds_for_last(), self._context.settings.write_deadline)
+
+    def _seconds_for_last(self) -> float:
+        """How long tries of the last checkpoint are repeated, from now."""
+        settings = self._context.settings
+        if self._stopped_at is None:
+            return settings.timeout
+        since = asyncio.get_running_loop().time() - self._stopped_at
+        return max(0.0, min(settings.write_deadline, settings.abandon_after - since))
 
     async def _until_no_doubt(self) -> None:
         while True:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Protocol
@@ -104,6 +105,8 @@ class Checkpointer:
         #: Set when the next checkpoint is due before the interval is over.
         self._due = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
+        #: Time at which `flush_within` gives up.
+        self._give_up_at = math.inf
 
     def __repr__(self) -> str:
         return f"Checkpointer(sequence={self._sequence}, pending={self._confirmed != self._durable})"
@@ -211,14 +214,18 @@ class Checkpointer:
         Raises:
             OwnershipLost, TransportError, ServiceError: as `flush`; TransportError only after the time is over.
         """
-        give_up_at = self._clock() + seconds
+        self._give_up_at = self._clock() + seconds
         while True:
             try:
                 return await self._flush_once(try_seconds)
             except (TransportError, ServerUnavailable):
-                if self._clock() + FLUSH_RETRY > give_up_at:
+                if self._clock() + FLUSH_RETRY > self._give_up_at:
                     raise
             await self._sleep(FLUSH_RETRY)
+
+    def give_up_within(self, seconds: float) -> None:
+        """Shorten the time of a `flush_within` that runs; one that begins later has its own."""
+        self._give_up_at = min(self._give_up_at, self._clock() + seconds)
 
     async def _flush_once(self, seconds: float | None) -> None:
         """A call that is broken off is one without an answer: whether it was carried out is found out by its number."""
