@@ -18,6 +18,7 @@ from ots_tunnel.protocol.service_codes import is_refusal, service_error
         (service_error("OTSServerUnavailable", "", http_status=503), False),
         (service_error("OTSInternalServerError", "", http_status=500), False),
         (ServiceError("OTSClientError", "", http_status=404), False),
+        (service_error("OTSClientError", "", http_status=429), False),
         (ServiceError("OTSParameterInvalid", "", http_status=408), False),
         (TimeoutError(), False),
     ],

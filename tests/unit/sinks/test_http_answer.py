@@ -11,9 +11,9 @@ from aiohttp.client_reqrep import ConnectionKey
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ots_tunnel.protocol.http.statuses import NOT_BEGUN
 from ots_tunnel.sinks.http_answer import (
     MAX_RETRY_AFTER,
-    NOT_BEGUN,
     Answer,
     plain_words,
     retry_after,

@@ -24,8 +24,9 @@ from ots_tunnel.errors import (
     TunnelExpired,
     TunnelNotFound,
 )
+from ots_tunnel.protocol.http.statuses import NOT_BEGUN, REQUEST_TIMEOUT, may_pass
 
-#: Service code -> class. Other codes become a plain `ServiceError`, or `ServerUnavailable` if the HTTP status is 5xx.
+#: Service code -> class. Other codes become a plain `ServiceError`, or `ServerUnavailable` if the HTTP status may pass.
 ERROR_CLASSES: dict[str, type[ServiceError]] = {
     "OTSTunnelServerUnavailable": ServerUnavailable,
     "OTSServerUnavailable": ServerUnavailable,
@@ -77,9 +78,6 @@ REFUSED_CODES = frozenset(
     }
 )
 
-#: HTTP status of a proxy that gave up waiting for the service.
-_REQUEST_TIMEOUT = 408
-
 _MISSING = re.compile(r"\b(tunnel|table) (?:does )?not exist|^Invalid (table) name\b")
 
 
@@ -92,10 +90,15 @@ def is_refusal(error: BaseException) -> bool:
             return error.code in REFUSED_CODES
         case ServiceError():
             # another server's answer (docs/protocol.md 1.10) says nothing about what the service has received
-            is_another = error.code == "OTSClientError" or error.http_status == _REQUEST_TIMEOUT
+            is_another = error.code == "OTSClientError" or error.http_status == REQUEST_TIMEOUT
             return 400 <= error.http_status < 500 and not is_another
         case _:
             return False
+
+
+def was_not_begun(error: ServiceError) -> bool:
+    """Whether an error that may pass says by its code, or by the status of a proxy, that nothing was carried out."""
+    return error.code in REFUSED_CODES or error.http_status in NOT_BEGUN
 
 
 def service_error(code: str, message: str, request_id: str = "", http_status: int = 0) -> ServiceError:
@@ -110,7 +113,7 @@ def service_error(code: str, message: str, request_id: str = "", http_status: in
         return TunnelExpired(code, message, request_id, http_status)
     if code == "OTSQuotaExhausted" and "Too frequent" in message:
         return ServerUnavailable(code, message, request_id, http_status)
-    default = ServerUnavailable if http_status >= 500 else ServiceError
+    default = ServerUnavailable if may_pass(http_status) else ServiceError
     kind = ERROR_CLASSES.get(code, default)
     if kind is ParameterInvalid and (missing := _MISSING.search(message)):
         kind = TunnelNotFound if missing[1] == "tunnel" else TableNotFound

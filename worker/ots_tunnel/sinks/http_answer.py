@@ -19,10 +19,8 @@ from email.utils import parsedate_to_datetime
 
 import aiohttp
 
-#: Statuses by which a service, or a proxy before it, says that it has not begun: RFC 8470 and RFC 6585. 408 is not one
-#: of them: proxies use it also for a service that did not answer in time.
-NOT_BEGUN = frozenset((425, 429))
-REQUEST_TIMEOUT = 408
+from ots_tunnel.protocol.http.statuses import NOT_BEGUN, REQUEST_TIMEOUT
+
 #: Longest pause that a Retry-After can ask for, seconds: a mistaken date must not stop the worker for days.
 MAX_RETRY_AFTER = 600.0
 #: Statuses that a single event can cause.

@@ -180,6 +180,13 @@ def test_5xx_without_error_message_is_temporary(body: bytes) -> None:
     assert (type(table), table.code) == (errors.ServerUnavailable, "OTSServerUnavailable")
 
 
+@pytest.mark.parametrize("status", [408, 425, 429])
+@pytest.mark.parametrize("body", [b"", b"<html>Too Many Requests</html>"], ids=["none", "page"])
+def test_a_proxy_that_asks_for_patience_is_temporary(status: int, body: bytes) -> None:
+    for error in (failed(status, body), failed(status, body, GET_RANGE)):
+        assert (type(error), error.code, error.http_status) == (errors.ServerUnavailable, "OTSClientError", status)
+
+
 def test_other_status_without_error_message_keeps_the_text_short() -> None:
     error = failed(404, b"<html>\n  not   found " + b"x" * 5000)
 

@@ -77,6 +77,9 @@ def test_pauses_grow_to_the_cap_until_something_is_stored() -> None:
         (service_error("OTSServerUnavailable", "", http_status=502), True),
         (ConnectError("connection refused"), False),
         (service_error("OTSServerBusy", ""), False),
+        (service_error("OTSClientError", "HTTP 408: a page of a proxy", http_status=408), True),
+        (service_error("OTSClientError", "HTTP 425: a page of a proxy", http_status=425), False),
+        (service_error("OTSClientError", "HTTP 429: a page of a proxy", http_status=429), False),
     ],
 )
 def test_a_lost_or_garbled_answer_sends_the_same_again(error: TunnelError, in_doubt: bool) -> None:
@@ -97,10 +100,17 @@ def test_a_lost_channel_is_raised() -> None:
         batch.failed(OwnershipLost("late"))
 
 
-def test_a_final_code_of_the_call_refuses_all() -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        service_error("OTSAuthFailed", "no", http_status=403),
+        service_error("OTSClientError", "HTTP 404: a page of a proxy", http_status=404),
+    ],
+)
+def test_a_final_code_of_the_call_refuses_all(error: TunnelError) -> None:
     batch = BatchWrite(changes(3), BACKOFF)
     batch.step(0.0)
-    batch.failed(service_error("OTSAuthFailed", "no", http_status=403))
+    batch.failed(error)
 
     assert batch.step(0.0) is None
     assert len(batch.refusals) == 3

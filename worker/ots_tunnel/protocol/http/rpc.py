@@ -148,7 +148,7 @@ def _parse_error(op: Operation, response: HttpResponse) -> ServiceError:
     if response.status >= 500:
         unavailable = "OTSServerUnavailable" if op.api_version == TABLE_API_VERSION else "OTSTunnelServerUnavailable"
         return service_error(unavailable, text, request_id, response.status)
-    return ServiceError("OTSClientError", text, request_id, response.status)
+    return service_error("OTSClientError", text, request_id, response.status)
 
 
 def _shorten(body: bytes) -> str:

@@ -18,7 +18,8 @@ The changes are held in groups; a group is one request. What a report means for 
 
 Sending again is harmless because cells carry their versions (docs/architecture.md 4.3). A request without an answer may
 still take effect until its deadline, and must not overtake what follows: its pause lasts at least until then
-(`Pause.in_doubt`). Codes by which the service says that it did nothing (`REFUSED_CODES`) leave no such doubt.
+(`Pause.in_doubt`). Codes by which the service says that it did nothing (`REFUSED_CODES`) leave no such doubt, nor does
+the page of a proxy that has passed nothing on (425, 429).
 
 A shell may find that a refused change can be stored in another form (`again`): it is sent before the others.
 
@@ -46,7 +47,7 @@ from ots_tunnel.errors import (
     TunnelError,
 )
 from ots_tunnel.protocol.backoff import Backoff
-from ots_tunnel.protocol.service_codes import REFUSED_CODES, service_error
+from ots_tunnel.protocol.service_codes import REFUSED_CODES, service_error, was_not_begun
 from ots_tunnel.sinks.key_text import key_text
 from ots_tunnel.sinks.table.row_change import Change
 
@@ -178,7 +179,7 @@ class BatchWrite:
         """
         match error:
             case ServiceError(retryable=True):
-                self._pause(error.code, in_doubt=error.code not in REFUSED_CODES)
+                self._pause(error.code, in_doubt=not was_not_begun(error))
             case ConnectError():
                 self._pause(type(error).__name__, in_doubt=False)
             case TransportError() | CodecError():
