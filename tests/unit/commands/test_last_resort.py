@@ -1,4 +1,4 @@
-"""The end of a process whose drain takes too long."""
+"""The end of a process that takes too long to end by itself."""
 
 from __future__ import annotations
 
@@ -8,31 +8,48 @@ from ots_tunnel.commands.worker_process.last_resort import LastResort
 from ots_tunnel.console.exit_codes import OTHER_ERROR
 
 
+class End:
+    """Takes the exit code in the process's place."""
+
+    def __init__(self) -> None:
+        self.codes: list[int] = []
+        self._over = threading.Event()
+
+    def __call__(self, code: int) -> None:
+        self.codes.append(code)
+        self._over.set()
+
+    def wait(self) -> list[int]:
+        assert self._over.wait(10)
+        return self.codes
+
+
 def test_the_process_ends_when_the_drain_takes_too_long() -> None:
-    codes: list[int] = []
-    over = threading.Event()
-
-    def end(code: int) -> None:
-        codes.append(code)
-        over.set()
-
+    end = End()
     resort = LastResort(0.01, end)
     resort.begin()
     resort.begin()
 
-    assert over.wait(10)
-    assert codes == [OTHER_ERROR]
+    assert end.wait() == [OTHER_ERROR]
 
 
-def test_a_drain_that_ends_in_time_ends_nothing() -> None:
-    codes: list[int] = []
-    resort = LastResort(600, codes.append)
-    resort.cancel()
+def test_a_worker_that_is_over_keeps_its_exit_code_where_its_process_does_not_end() -> None:
+    end = End()
+
+    LastResort(0.01, end).leave_with(14)
+
+    assert end.wait() == [14]
+
+
+def test_what_is_behind_a_drain_has_no_time_of_its_own() -> None:
+    end = End()
+    resort = LastResort(600, end)
     before = set(threading.enumerate())
-    resort.begin()
-    (timer,) = (each for each in set(threading.enumerate()) - before if isinstance(each, threading.Timer))
-    resort.cancel()
 
+    resort.begin()
+    resort.leave_with(0)
+
+    (timer,) = (each for each in set(threading.enumerate()) - before if isinstance(each, threading.Timer))
+    timer.cancel()
     timer.join(60)
-    assert not timer.is_alive(), "it waits for the end of the drain"
-    assert codes == []
+    assert end.codes == []

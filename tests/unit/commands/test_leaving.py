@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -46,3 +48,47 @@ def test_a_stream_that_is_not_there_costs_no_exit_code(without: str) -> None:
     )
 
     assert (ended.returncode, ended.stderr) == (4, "")
+
+
+HANGING = """
+import asyncio, time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from ots_tunnel.commands.worker_process.process import run_and_leave
+from ots_tunnel.console.explanations import Place
+from ots_tunnel.errors import SinkRejected
+
+def begin(last_resort):
+    last_resort.seconds = 0.5
+    async def run():
+        {hang}
+        raise SinkRejected("Any", "no")
+    return Place("http://h", "i", "keys", "t"), run()
+
+run_and_leave(begin, "INFO", Path({log!r}))
+"""
+
+
+@pytest.mark.parametrize(
+    "hang",
+    [
+        "ThreadPoolExecutor(1).submit(time.sleep, 3600)",
+        "asyncio.get_running_loop().run_in_executor(None, time.sleep, 3600)",
+    ],
+    ids=["a pool of the user's code", "the pool of asyncio"],
+)
+def test_a_thread_that_hangs_costs_neither_the_end_nor_its_reason(hang: str, tmp_path: Path) -> None:
+    log = tmp_path / "termination-log"
+    log.touch()
+
+    ended = subprocess.run(
+        [sys.executable, "-c", HANGING.format(hang=hang, log=str(log))],
+        env=bare_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert ended.returncode == 4, ended.stderr
+    assert [json.loads(line)["action"] for line in ended.stderr.splitlines()] == ["terminal_error", "drain_overdue"]
+    assert log.read_text().startswith("SinkRejected: ")

@@ -10,6 +10,7 @@ import click
 
 from ots_tunnel.commands.worker_process.checked_document import worker_config
 from ots_tunnel.commands.worker_process.ending import Ending
+from ots_tunnel.commands.worker_process.last_resort import LastResort
 from ots_tunnel.commands.worker_process.options import worker_options
 from ots_tunnel.commands.worker_process.process import run_and_leave
 from ots_tunnel.commands.worker_process.serving import ended, run_worker
@@ -40,10 +41,11 @@ def run(path: Path, log_level: str, exit_when_complete: bool, termination_log: P
     share is, and another client holds the rest. `ots-tunnel --help` lists the exit codes.
     """
 
-    def begin() -> tuple[Place, Coroutine[Any, Any, Ending]]:
+    def begin(last_resort: LastResort) -> tuple[Place, Coroutine[Any, Any, Ending]]:
         stamp = _written_at(path)  # before it is read: what is written meanwhile is read again
         config = worker_config(path)
-        return Place.of_source(config.source), consume(config, path, stamp, exit_when_complete=exit_when_complete)
+        place = Place.of_source(config.source)
+        return place, consume(config, path, stamp, last_resort, exit_when_complete=exit_when_complete)
 
     run_and_leave(begin, log_level, termination_log)
 
@@ -56,12 +58,20 @@ def _written_at(path: Path) -> int:
         return 0
 
 
-async def consume(config: WorkerConfig, path: Path, stamp: int = 0, *, exit_when_complete: bool = False) -> Ending:
+async def consume(
+    config: WorkerConfig,
+    path: Path,
+    stamp: int = 0,
+    last_resort: LastResort | None = None,
+    *,
+    exit_when_complete: bool = False,
+) -> Ending:
     """Run one worker of a document, with its status server.
 
     Args:
         path: of the document, whose read mark may be renewed.
         stamp: see `RenewedMark`.
+        last_resort: see `run_worker`.
 
     Raises:
         ConfigError, ServiceError, WrongTunnel, SinkRejected: the terminal error.
@@ -92,6 +102,8 @@ async def consume(config: WorkerConfig, path: Path, stamp: int = 0, *, exit_when
         preflight=lambda: check_tunnel(client, source),
         read_mark=lambda _: renewed(),
     )
-    signals = await run_worker(worker, client.close, config.http, config.client.drain_seconds)
+    signals = await run_worker(
+        worker, client.close, config.http, config.client.drain_seconds, last_resort or LastResort()
+    )
     complete = worker.status.tunnel_done if exit_when_complete else None
     return ended(worker, signals, complete=complete)

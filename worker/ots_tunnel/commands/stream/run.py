@@ -10,6 +10,7 @@ import click
 
 from ots_tunnel.commands.worker_process.checked_document import stream_document
 from ots_tunnel.commands.worker_process.ending import Ending
+from ots_tunnel.commands.worker_process.last_resort import LastResort
 from ots_tunnel.commands.worker_process.options import worker_options
 from ots_tunnel.commands.worker_process.process import run_and_leave
 from ots_tunnel.commands.worker_process.serving import ended, run_worker
@@ -30,14 +31,14 @@ def run(path: Path, log_level: str, termination_log: Path) -> None:
     over. A second signal closes at once. `ots-tunnel --help` lists the exit codes.
     """
 
-    def begin() -> tuple[Place, Coroutine[Any, Any, Ending]]:
+    def begin(last_resort: LastResort) -> tuple[Place, Coroutine[Any, Any, Ending]]:
         document = stream_document(path)
-        return place_of(document.source), follow(document)
+        return place_of(document.source), follow(document, last_resort)
 
     run_and_leave(begin, log_level, termination_log)
 
 
-async def follow(document: StreamDocument) -> Ending:
+async def follow(document: StreamDocument, last_resort: LastResort) -> Ending:
     """Run one worker of a document, with its status server.
 
     Raises:
@@ -48,7 +49,7 @@ async def follow(document: StreamDocument) -> Ending:
 
     keep_freed_memory()  # before the sink imports Arrow
     worker, client = open_worker(document)
-    signals = await run_worker(worker, client.close, document.http, document.client.drain_seconds)
+    signals = await run_worker(worker, client.close, document.http, document.client.drain_seconds, last_resort)
     return ended(worker, signals)
 
 

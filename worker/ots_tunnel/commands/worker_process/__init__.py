@@ -5,7 +5,8 @@ checked_document     reads the document by another process, `check`, which ends 
 process              runs a worker, and ends the process with its exit code
 serving              the worker beside its status server, and the signals that stop it
 ending               exit code and termination message where no error ends it
-last_resort          ends a process whose drain takes too long
+last_resort          ends a process whose end takes too long
+noticed_signals      signals that come while the event loop hangs
 termination_message  the line that the pod keeps
 leaving              the end of the process itself
 """

@@ -1,11 +1,13 @@
-"""The end of a process whose drain takes too long."""
+"""The end of a process that takes too long to end by itself."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
 from collections.abc import Callable
+from typing import Final
 
 from ots_tunnel.console.exit_codes import OTHER_ERROR
 from ots_tunnel.log_actions import LogAction
@@ -13,38 +15,49 @@ from ots_tunnel.log_actions import LogAction
 logger = logging.getLogger(__name__)
 
 #: Seconds after the drain's limit when the process ends anyway: what ends in good order has ended by then.
-OVERDUE_AFTER = 2.0
+OVERDUE_AFTER: Final = 2.0
+#: Seconds until the document has told its limit, which is 45 s by default.
+USUAL_SECONDS: Final = 45.0 + OVERDUE_AFTER
 
 
 class LastResort:
-    """Ends the process when a drain takes too long, whatever hangs: a thread's call, or the event loop itself.
+    """Ends the process when its end takes too long, whatever hangs: a thread's call, or the event loop itself.
+
+    The time begins with the first order to drain, or when the worker is over. Nothing stops it but the process's end: a
+    thread of the user's code may hang behind everything else.
 
     Args:
-        seconds: from the first order to drain.
+        seconds: from the beginning; may be set until then.
         end: ends the process at once.
     """
 
-    def __init__(self, seconds: float, end: Callable[[int], object] = os._exit) -> None:
-        self._seconds = seconds
+    def __init__(self, seconds: float = USUAL_SECONDS, end: Callable[[int], object] = os._exit) -> None:
+        self.seconds = seconds
         self._end = end
+        self._code: int | None = None
+        self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
-    def begin(self) -> None:
-        """The order to drain has come; a later one changes nothing."""
-        if self._timer is None:
-            self._timer = threading.Timer(self._seconds, self._give_up)
-            self._timer.daemon = True
-            self._timer.start()
+    def __repr__(self) -> str:
+        return f"LastResort({self.seconds:g} s, begun={self._timer is not None})"
 
-    def cancel(self) -> None:
-        """The drain is over."""
-        if self._timer is not None:
-            self._timer.cancel()
+    def begin(self) -> None:
+        """The order to drain has come; a later one changes nothing. Any thread may call it."""
+        with self._lock:
+            if self._timer is not None:
+                return
+            self._timer = threading.Timer(self.seconds, self._give_up)
+            self._timer.daemon = True
+            with contextlib.suppress(RuntimeError):  # the system starts no thread: the end takes as long as it takes
+                self._timer.start()
+
+    def leave_with(self, code: int) -> None:
+        """The worker is over: from now on the process ends with this exit code, also where it is ended."""
+        self._code = code
+        self.begin()
 
     def _give_up(self) -> None:
-        logger.critical(
-            "the drain is overdue: the process ends",
-            extra={"action": LogAction.DRAIN_OVERDUE, "seconds": self._seconds},
-        )
+        late = "the drain is overdue" if self._code is None else "a thread does not end"
+        logger.critical(f"{late}: the process ends", extra={"action": LogAction.DRAIN_OVERDUE, "seconds": self.seconds})
         logging.shutdown()
-        self._end(OTHER_ERROR)
+        self._end(OTHER_ERROR if self._code is None else self._code)

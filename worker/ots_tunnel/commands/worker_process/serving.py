@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ots_tunnel.commands.worker_process.ending import Ending, ending
 from ots_tunnel.commands.worker_process.last_resort import OVERDUE_AFTER, LastResort
+from ots_tunnel.commands.worker_process.noticed_signals import noticed_signals
 from ots_tunnel.log_actions import LogAction
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from ots_tunnel.worker.status.worker_status import WorkerStatus
 
 logger = logging.getLogger(__name__)
+
+#: The first one drains, a second one closes.
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Runnable(Protocol):
@@ -36,12 +40,17 @@ class Runnable(Protocol):
 
 
 async def run_worker(
-    worker: Runnable, close: Callable[[], Awaitable[None]], http: HttpConfig, drain_seconds: float
+    worker: Runnable,
+    close: Callable[[], Awaitable[None]],
+    http: HttpConfig,
+    drain_seconds: float,
+    last_resort: LastResort,
 ) -> list[int]:
     """Run a worker with its status server; the first signal drains it. Returns the signals that came.
 
     Args:
         close: closes the worker's connections afterwards.
+        last_resort: begins with the first signal.
 
     Raises:
         ConfigError: the server's address cannot be used. TunnelError: the worker's.
@@ -50,33 +59,32 @@ async def run_worker(
     from ots_tunnel.worker.status.server import StatusServer
 
     loop = asyncio.get_running_loop()
-    last_resort = LastResort(drain_seconds + OVERDUE_AFTER)
-
+    last_resort.seconds = drain_seconds + OVERDUE_AFTER
     signals: list[int] = []
 
     def interrupt(number: int) -> None:
         signals.append(number)
-        last_resort.begin()
+        last_resort.begin()  # here as well: user code that adds a handler to the loop takes the notice away
         worker.interrupt()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in SIGNALS:
         loop.add_signal_handler(number, interrupt, number)
     # Pages create many short-lived objects without cycles, which the collector's default thresholds inspect in vain.
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-    try:
-        async with StatusServer(worker.status, http.host, http.port) as server:
-            started = {"tunnel_id": worker.status.tunnel_id, "url": server.url}
-            logger.info("worker started", extra={"action": LogAction.STARTED, **started})
-            if NOT_COMPILED is not None:
-                logger.warning(
-                    "records are decoded in Python, which is many times slower",
-                    extra={"action": LogAction.NOT_COMPILED, "reason": NOT_COMPILED},
-                )
-            await worker.run()
-    finally:
-        await close()
-        last_resort.cancel()
+    with noticed_signals(SIGNALS, last_resort.begin):
+        try:
+            async with StatusServer(worker.status, http.host, http.port) as server:
+                started = {"tunnel_id": worker.status.tunnel_id, "url": server.url}
+                logger.info("worker started", extra={"action": LogAction.STARTED, **started})
+                if NOT_COMPILED is not None:
+                    logger.warning(
+                        "records are decoded in Python, which is many times slower",
+                        extra={"action": LogAction.NOT_COMPILED, "reason": NOT_COMPILED},
+                    )
+                await worker.run()
+        finally:
+            await close()
     return signals
 
 

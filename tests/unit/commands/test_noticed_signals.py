@@ -1,0 +1,49 @@
+"""Signals beside an event loop that hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from ots_tunnel.commands.worker_process.noticed_signals import noticed_signals
+from tests.support.waiting import until
+
+
+@asynccontextmanager
+async def handled(number: signal.Signals, call: Callable[[], object]) -> AsyncIterator[None]:
+    """The running loop calls a function at this signal."""
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(number, call)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(number)
+
+
+async def test_a_signal_is_noticed_while_the_loop_hangs_and_reaches_it_later() -> None:
+    noticed, handler_calls = threading.Event(), list[None]()
+
+    async with handled(signal.SIGTERM, lambda: handler_calls.append(None)):
+        with noticed_signals((signal.SIGTERM,), noticed.set):
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert noticed.wait(10)  # the loop hangs here
+            assert handler_calls == []
+            await until(lambda: len(handler_calls) == 1)
+
+        os.kill(os.getpid(), signal.SIGTERM)
+        await until(lambda: len(handler_calls) == 2)
+
+
+async def test_signals_of_the_users_code_are_passed_on_alone() -> None:
+    noticed, handler_calls = threading.Event(), list[None]()
+
+    async with handled(signal.SIGUSR1, lambda: handler_calls.append(None)):
+        with noticed_signals((signal.SIGTERM,), noticed.set):
+            os.kill(os.getpid(), signal.SIGUSR1)
+            await until(lambda: len(handler_calls) == 1)
+
+    assert not noticed.is_set()
