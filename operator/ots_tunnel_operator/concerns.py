@@ -7,7 +7,7 @@ that copy to the table that it copies from.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from ots_tunnel_operator.api.identity import TunnelIdentity, identity_of
 from ots_tunnel_operator.api.secrets import SECRET_REFERENCES
 from ots_tunnel_operator.routes import Place, Route, Routes, route_of
 from ots_tunnel_operator.times import parse_time
+from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.world import Competitor
 
 
@@ -76,6 +77,11 @@ class Concerns:
         """The objects on a tunnel."""
         return () if identity is None else tuple(self._rivals.get(identity, {}).values())
 
+    def elder(self, body: Mapping[str, Any]) -> Competitor | None:
+        """The eldest other object on the tunnel of an object whose spec was not validated; None where it is the one."""
+        found = _concern(body)
+        return eldest(found.competitor, self.rivals(found.identity))
+
     def way_back(self, place: Place) -> tuple[Competitor, ...]:
         """The elder objects that would lead an object's copy back to its source, in the order of the way."""
         found = self._objects.get(place)
@@ -111,6 +117,15 @@ class Concerns:
             self._users[secret].discard(place)
             if not self._users[secret]:
                 del self._users[secret]
+
+
+def eldest(own: Resource | Competitor, others: Iterable[Competitor]) -> Competitor | None:
+    """The eldest other object on the tunnel if it is elder than this one, by creation, then uid.
+
+    Source: docs/architecture.md 3.7.
+    """
+    elder = [other for other in others if other.uid != own.uid and (other.created, other.uid) < (own.created, own.uid)]
+    return min(elder, key=lambda other: (other.created, other.uid), default=None)
 
 
 def competitor(body: Mapping[str, Any]) -> Competitor:

@@ -193,7 +193,7 @@ class LogAction(enum.StrEnum):
     TUNNEL_LEFT_BEHIND = (
         "tunnel_left_behind",
         "WARNING",
-        "A tunnel could not be deleted in time; its object is released. command deletes the tunnel.",
+        "A tunnel stays under Delete: it was not deleted in time, or an elder object consumes it. command deletes it.",
         "namespace",
         "object",
         "error",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ots_tunnel_operator import names
-from ots_tunnel_operator.concerns import Concerns
+from ots_tunnel_operator.concerns import Concerns, eldest
 from ots_tunnel_operator.deletion.deleter import Deleter
 from ots_tunnel_operator.instance import InstancePool
 from ots_tunnel_operator.kube.client import Kube
@@ -164,7 +164,15 @@ class Runtime:
     def deleter(self) -> Deleter:
         """The deletion of objects."""
         (cluster, reader), claims = self._connected(), self.reconciler().claims
-        return Deleter(cluster, self.settings, self.metrics, claims=claims, entropy=self._entropy, reader=reader)
+        return Deleter(
+            cluster,
+            self.settings,
+            self.metrics,
+            claims=claims,
+            entropy=self._entropy,
+            reader=reader,
+            elder=self._concerns.elder,
+        )
 
     def elder(self, resource: Resource) -> Competitor | None:
         """The elder object that this one waits for; None without one."""
@@ -282,13 +290,3 @@ def elder_of(resource: Resource, concerns: Concerns) -> Competitor | None:
     if elder is not None or not way:
         return elder
     return replace(way[0], way_back=tuple(f"{other.namespace}/{other.name}" for other in way))
-
-
-def eldest(resource: Resource, others: Iterable[Competitor]) -> Competitor | None:
-    """The eldest other object on the tunnel if it is elder than this one, by creation, then uid.
-
-    Source: docs/architecture.md 3.7.
-    """
-    own = (resource.created, resource.uid)
-    elder = [other for other in others if other.uid != resource.uid and (other.created, other.uid) < own]
-    return min(elder, key=lambda other: (other.created, other.uid), default=None)

@@ -98,7 +98,7 @@ def _tunnel_in_use(world: World) -> Problem | None:
         f"{source.field}: the elder object "
         f"{world.elder.namespace}/{world.elder.name} consumes this tunnel: create another object with another "
         f"tunnel name instead, or delete the elder object with deletionPolicy Retain: then this one takes over "
-        f"(with Delete the tunnel would go with it)",
+        f"(with Delete the tunnel would go with it); the deletion of this object leaves the tunnel to the elder one",
         ("TunnelReady",),
     )
 

@@ -1,8 +1,9 @@
 """Deletion of an object: what its policy deletes, then its release (docs/architecture.md 3.6).
 
 The workers end first: they hand back their channels and store their last checkpoints, and no client is left. Retain
-keeps the tunnel. Delete removes it if this operator created it, then the record of a snapshot. Children with an owner
-are removed by garbage collection.
+keeps the tunnel. Delete removes it if this operator created it, then the record of a snapshot. While an elder object is
+on the tunnel, which then consumes it, the tunnel stays under Delete as well, and an event names that object. Children
+with an owner are removed by garbage collection.
 
 A deletion always ends. Whatever is in the way (credentials, endpoint, Secret, rights, a spec that this release cannot
 read, an unexpected error) is told by an event at once. After Settings.delete_seconds (600 s), or at once with the
@@ -17,7 +18,9 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel_operator import names
@@ -37,6 +40,7 @@ from ots_tunnel_operator.report.notices import Notice
 from ots_tunnel_operator.report.reporter import Reporter
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.status_write import StatusOutdated
+from ots_tunnel_operator.world.world import Competitor
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +49,18 @@ RELEASE_SECONDS = 10.0
 
 
 class Deleter:
-    """Deletes what belongs to an object and releases it; every step may be repeated after a restart."""
+    """Deletes what belongs to an object and releases it; every step may be repeated after a restart.
+
+    Args:
+        kube: the API server.
+        settings: of the process.
+        metrics: of the process.
+        clock: Unix seconds.
+        claims: of the process.
+        entropy: randomness of the pauses.
+        reader: what watches keep of the cluster; None reads from the API server every time.
+        elder: the elder object on an object's tunnel, as the watch of the objects tells; None without one.
+    """
 
     def __init__(
         self,
@@ -57,6 +72,7 @@ class Deleter:
         claims: Claims | None = None,
         entropy: random.Random | None = None,
         reader: Reader | None = None,
+        elder: Callable[[Mapping[str, Any]], Competitor | None] = lambda body: None,
     ) -> None:
         self._kube = kube
         self._policy = Policy(kube, settings, clock, reader)
@@ -66,6 +82,8 @@ class Deleter:
         self._claims = claims or Claims(kube, settings.lease)
         self._settings = settings
         self._clock = clock
+        self._reader = reader
+        self._elder = elder
         self._reporter = Reporter(kube, settings, metrics)
 
     async def finish(self, namespace: str, name: str, cache: LoopCache) -> None:
@@ -86,7 +104,9 @@ class Deleter:
                     is_read = True
                     if remains is not None:
                         await self._claim(remains)
+                        remains = await self._vouched(remains)
                         await self._policy.carry_out(remains, cache)
+                        await self._tell_kept(remains, cache)
                         remains = await self._shown_to_others(remains, cache)
                     return remains
                 except Exception as error:
@@ -152,7 +172,27 @@ class Deleter:
             if not cache.forgotten:
                 raise NotYet("another object has its name")
             body = None
-        return None if body is None else Remains(body)
+        return None if body is None else Remains(body, self._elder(body))
+
+    async def _vouched(self, remains: Remains) -> Remains:
+        """The object beside its elder one, as the watch vouches for it: before its first list it knows of none."""
+        if self._reader is None or not remains.deletes_tunnel:
+            return remains
+        await self._reader.get(TUNNEL, remains.namespace, remains.name)
+        return replace(remains, elder=self._elder(remains.body))
+
+    async def _tell_kept(self, remains: Remains, cache: LoopCache) -> None:
+        """Post where a tunnel stays that an elder object consumes, although the policy says Delete."""
+        if remains.elder is None or not remains.would_delete or cache.tunnel_deleted:
+            return
+        elder = f"{remains.elder.namespace}/{remains.elder.name}"
+        where = _where(LogAction.TUNNEL_LEFT_BEHIND, remains.namespace, remains.name, f"{elder} consumes it")
+        logger.warning("a tunnel is left behind", extra=where | {"command": remains.removal})
+        message = (
+            f"{remains.tunnel} is left behind, because the elder object {elder} consumes it: once that one no longer "
+            f"does, delete the tunnel by hand: {remains.removal}"
+        )
+        await self._reporter.post(remains, Notice("Warning", "TunnelLeftBehind", message), cache, self._clock())
 
     async def _claim(self, remains: Remains) -> None:
         claim = await self._claims.claim(remains.body)
@@ -221,6 +261,7 @@ class Deleter:
                 left = f"{remains.tunnel} is deleted, ConfigMap {record!r} stays: delete it by hand"
             message = f"the object is released without waiting any longer ({waiting}); {left}"
             await self._reporter.post(remains, Notice("Warning", "DeletionDelayed", message), cache, self._clock())
+            await self._tell_kept(remains, cache)
             return
         # the object, which says where the tunnel is, is gone afterwards, and an event lasts for an hour
         command = "" if remains is None else remains.removal

@@ -15,6 +15,7 @@ from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.deletion.obstacles import Obstacle
 from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.world import Competitor
 
 #: Grace period of a worker's pod where the spec names none, seconds.
 GRACE_SECONDS = 60
@@ -30,6 +31,8 @@ class Remains:
     """A deleted object, as far as it can be told without understanding its spec; times are seconds since 1970."""
 
     body: Mapping[str, Any]
+    elder: Competitor | None = None
+    """The elder object on the same tunnel; None without one."""
 
     @property
     def name(self) -> str:
@@ -93,7 +96,12 @@ class Remains:
 
     @property
     def deletes_tunnel(self) -> bool:
-        """Whether a tunnel has to be deleted: the policy says so, and this object created one."""
+        """Whether a tunnel has to be deleted: the policy says so, and this object created one for itself alone."""
+        return self.would_delete and self.elder is None
+
+    @property
+    def would_delete(self) -> bool:
+        """Whether a tunnel has to be deleted unless an elder object consumes it."""
         recorded = _mapping(_mapping(self.body.get("status")).get("tunnel"))
         return self.deletes and bool(recorded.get("createdByOperator", bool(recorded.get("createIntentTime"))))
 

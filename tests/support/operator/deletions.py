@@ -18,6 +18,7 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.world.world import Competitor
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.objects import EMULATOR, tunnel_object
 from tests.support.operator.worlds import KEYS, NOW, UID, description, recorded
@@ -84,13 +85,14 @@ async def finish(
     settings: Settings = AT_ONCE,
     clock: Callable[[], float] = lambda: NOW,
     keys: Credentials | None = KEYS,
+    elder: Competitor | None = None,
 ) -> None:
-    """Delete the object, with a service that has these tunnels."""
+    """Delete the object, with a service that has these tunnels, and an elder object on its tunnel."""
     cache = LoopCache()
     cache.source.credentials = keys
     instance = SimpleNamespace(endpoint=EMULATOR, instance="demo", credentials=KEYS, tunnels=service, before_write=None)
     cache.source.instance = cast(Instance, instance)
-    deleter = Deleter(cast(Kube, kube), settings, OperatorMetrics(), clock=clock)
+    deleter = Deleter(cast(Kube, kube), settings, OperatorMetrics(), clock=clock, elder=lambda _: elder)
     await deleter.finish("default", NAME, cache)
 
 

@@ -48,6 +48,16 @@ def test_who_leaves_a_tunnel_wakes_the_others_on_it() -> None:
     assert concerns.places("lake") == set()
 
 
+def test_the_elder_object_of_a_tunnel_is_found_by_an_object_as_it_is_stored() -> None:
+    concerns = Concerns()
+    concerns.changed(body("a", "1"))
+    concerns.changed(body("c", "3", tunnel="other"))
+
+    found = [concerns.elder(one) for one in (body("b", "2"), body("a", "1"), body("d", "4", "third"))]
+
+    assert [elder and elder.name for elder in found] == ["a", None, None]
+
+
 def test_the_deletion_of_a_former_object_of_the_name_concerns_nobody() -> None:
     concerns = Concerns()
     concerns.changed(body("a", "2"))

@@ -8,6 +8,7 @@ import copy
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -17,18 +18,20 @@ from ots_tunnel.model import Credentials
 from ots_tunnel_operator import names
 from ots_tunnel_operator import runtime as runtime_module
 from ots_tunnel_operator.api.object import TablestoreTunnel
+from ots_tunnel_operator.concerns import eldest
 from ots_tunnel_operator.handlers import run_deletion, run_loop
 from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SECRET, TUNNEL, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.runtime import Runtime, eldest
+from ots_tunnel_operator.runtime import Runtime
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.world import Competitor, RolloutTurn
 from tests.support.kube.cluster_model import ClusterModel
-from tests.support.operator.objects import tunnel_object
+from tests.support.operator.deletions import NAME, Service
+from tests.support.operator.objects import EMULATOR, tunnel_object
 from tests.support.operator.worlds import KEYS, NOW, SETTINGS, UID, recorded, resource
 from tests.support.waiting import until
 
@@ -286,6 +289,23 @@ async def test_a_deletion_that_hangs_leaves_no_sample_of_an_object_that_is_gone(
         await run_deletion(scene.runtime, "default", "copy", "1")
 
     assert 'name="copy"' not in generate_latest(scene.runtime.metrics.registry).decode()
+
+
+@pytest.mark.parametrize(("other", "deleted"), [("0", []), ("2", ["flights-copy"])], ids=["elder", "younger"])
+async def test_the_deletion_of_an_object_spares_the_tunnel_of_an_elder_one(other: str, deleted: list[str]) -> None:
+    service = Service()
+    place = {"endpoint": EMULATOR, "instance": "demo", "credentials": KEYS}
+    instance = SimpleNamespace(**place, tunnels=service, before_write=None, close=lambda: asyncio.sleep(0))
+    async with Scene() as scene:
+        scene.create("other", other, NAME)
+        scene.create("copy", "1", NAME, deleted=recorded())
+        source = scene.caches["copy"].source
+        source.credentials, source.instance = KEYS, cast(Instance, instance)
+        await scene.settle()
+
+        await run_deletion(scene.runtime, "default", "copy", "1")
+
+    assert service.deleted == deleted
 
 
 async def test_the_end_of_a_deletion_leaves_the_samples_of_a_successor() -> None:

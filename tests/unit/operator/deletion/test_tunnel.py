@@ -12,6 +12,7 @@ from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import ConnectError
 from ots_tunnel.protocol.http.message import HttpResponse
 from ots_tunnel.transport import Transport
+from ots_tunnel_operator import names
 from ots_tunnel_operator.deletion.deleter import Deleter
 from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.kube.client import Kube
@@ -21,6 +22,7 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
 from ots_tunnel_operator.settings import Settings
 from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.world.world import Competitor
 from tests.support.kube.kube_memory import KubeMemory
 from tests.support.operator.deletions import (
     AT_ONCE,
@@ -36,6 +38,8 @@ from tests.support.operator.deletions import (
 )
 from tests.support.operator.objects import EMULATOR
 from tests.support.operator.worlds import KEYS, NOW, TUNNEL_ID, UID, recorded
+
+ELDER = Competitor("older", "shop", NOW - 2000, "f")
 
 
 async def test_retain_keeps_the_tunnel() -> None:
@@ -65,6 +69,26 @@ async def test_a_tunnel_of_another_origin_stays(tunnel: dict[str, Any]) -> None:
     await finish(deleted_object(status=recorded(tunnel=tunnel)), service)
 
     assert service.deleted == []
+
+
+async def test_a_tunnel_that_an_elder_object_consumes_stays() -> None:
+    kube, service = deleted_object(), Service()
+
+    await finish(kube, service, PATIENT, elder=ELDER)
+
+    assert (service.deleted, events(kube)) == ([], ["TunnelLeftBehind"])
+    assert "because the elder object shop/older consumes it" in messages(kube)["TunnelLeftBehind"]
+
+
+async def test_no_event_advises_to_delete_the_tunnel_of_an_elder_object_where_a_worker_does_not_end() -> None:
+    kube = deleted_object()
+    pod = {"metadata": {"name": "p", "labels": names.worker_selector(NAME)}, "status": {"phase": "Running"}}
+    kube.objects["Pod", "p"] = pod
+
+    await finish(kube, Service(), AT_ONCE, elder=ELDER)
+
+    assert messages(kube)["DeletionDelayed"].endswith("tunnel 'flights-copy' of table 'flights' stays")
+    assert "could not be deleted in time" not in messages(kube)["TunnelLeftBehind"]
 
 
 async def test_a_successor_of_the_name_keeps_its_tunnel_and_its_workers() -> None:
