@@ -143,6 +143,7 @@ class Reason(enum.StrEnum):
     CONSUMING = "Consuming", "Every channel has a worker."
     ASLEEP = "Asleep", "No worker runs, because every change was read; the operator looks for new ones."
     COMPLETED = "Completed", "Everything that the tunnel had to deliver is delivered."
+    COMPLETED_WITH_LOSS = "CompletedWithLoss", "Everything was read to its end, but something is or may be missing."
     AUTHENTICATED = "Authenticated", "The service accepts the credentials."
     TUNNEL_AVAILABLE = "TunnelAvailable", "The tunnel is ready, or none is needed."
     SINK_AVAILABLE = "SinkAvailable", "The sink is ready."

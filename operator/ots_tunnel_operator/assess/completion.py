@@ -2,8 +2,9 @@
 
 Theory of operation
 -------------------
-Completed takes the workers to 0, so it needs a proof. Only a reset takes it back, or existing rows that a later look
-lists. `is_completed` takes the first case that applies:
+Completed takes the workers to 0, so it needs a proof that everything was read. Whether something is missing,
+because a reset gave it up or the stream had dropped it, `report.missing` knows. Only a reset takes completion back, or
+existing rows that a later look lists. `is_completed` takes the first case that applies:
 
     1. neither BaseData nor an end time                 no
     2. the tunnel is unknown, or lists no channel yet   as recorded: what was completed stays so
@@ -97,13 +98,13 @@ def awaits_proof(world: World) -> bool:
 
 
 def was_completed(world: World) -> bool:
-    """Whether the status records completion."""
+    """Whether the status records completion, with a loss or without one."""
     conditions = world.resource.status.get("conditions") or ()
     return any(item.get("type") == "Completed" and item.get("status") == "True" for item in conditions)
 
 
 #: What messages say of a source that is gone after it was read to its end.
-NOTHING_LOST = "everything was delivered before, so nothing is lost, and nothing is to be done"
+NOTHING_LOST = "everything was read to its end before, so nothing is lost by that, and nothing is to be done"
 
 
 def end_time(world: World) -> float:

@@ -15,8 +15,9 @@ this module the others. The first case of a line that applies decides:
                        a worker that is gone; lag unknown (Unknown); True
     Progressing        True while new workers wait for their turn, or the plan waits
     Degraded           True with the plan's problem, else with trouble (`find_trouble`), else with a degradation
-                       (`find_degradation`), else with records that were left out (`find_refused`), else with a
-                       PodMonitor that cannot be made or removed
+                       (`find_degradation`), else once completed with what is missing and not accepted, else with
+                       records that were left out (`find_refused`), else with a PodMonitor that cannot be made, or
+                       not be removed
     Stalled            True with a problem or trouble that needs a human (`STALLED`)
     CredentialsValid   False with a problem that names it, of the plan or of what could not be read (as for the next
                        two); True after an answer of source and sink; else Unknown
@@ -34,7 +35,8 @@ this module the others. The first case of a line that applies decides:
                        another client writes the number
     Suspended          True once suspended, the Deployment is at 0, and every worker and the applications of Spark have
                        ended
-    Completed          True once everything is delivered: EndTimeReached where channels stay open at the end time
+    Completed          True once everything is delivered: EndTimeReached where channels stay open at the end time,
+                       CompletedWithLoss where something is known to be missing (`report.missing`)
 
 A problem therefore appears in Ready, Degraded, Stalled and the conditions that it names, with one reason. None as a
 value is Unknown: what was not observed is never claimed (docs/architecture.md rule 11). Where the problem itself is
@@ -56,7 +58,8 @@ from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.reasons import Reason
-from ots_tunnel_operator.report.conditions import ConditionValue
+from ots_tunnel_operator.report.conditions import ConditionValue, completed_with_loss
+from ots_tunnel_operator.report.missing import Missing, find_missing
 from ots_tunnel_operator.report.readiness import ready
 from ots_tunnel_operator.report.refusals import find_refused
 from ots_tunnel_operator.report.scaling_conditions import scaling_conditions
@@ -82,7 +85,7 @@ def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mappi
         "Rebalancing": rebalancing(world, plan),
         **scaling_conditions(world, assessment.scaling),
         "Suspended": _suspended(world, assessment),
-        "Completed": _completed(world, plan),
+        "Completed": _completed(world, plan, find_missing(world.resource, assessment.gaps)),
     }
 
 
@@ -102,7 +105,11 @@ def _stalled(assessment: Assessment, plan: Plan) -> ConditionValue:
 
 
 def _degraded(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
-    problem = plan.problem or assessment.trouble or assessment.degradation or find_refused(world)
+    problem = plan.problem or assessment.trouble or assessment.degradation
+    missing = find_missing(world.resource, assessment.gaps)
+    if problem is None and plan.completed and missing is not None and not missing.accepted:
+        return completed_with_loss(missing)
+    problem = problem or find_refused(world)
     if problem is None and isinstance(world.pod_monitor, Failure):
         problem = world.pod_monitor.problem
     if problem is not None:
@@ -118,7 +125,7 @@ def _suspended(world: World, assessment: Assessment) -> ConditionValue:
     return ConditionValue(True, Reason.SUSPEND_REQUESTED, "spec.suspend is true")
 
 
-def _completed(world: World, plan: Plan) -> ConditionValue:
+def _completed(world: World, plan: Plan, missing: Missing | None) -> ConditionValue:
     if not plan.completed:
         source = world.resource.spec.source
         if source.kind == "BaseData":
@@ -126,6 +133,8 @@ def _completed(world: World, plan: Plan) -> ConditionValue:
         if source.end_time is None:
             return ConditionValue(False, Reason.STREAM_OPEN)
         return ConditionValue(False, Reason.STREAM_OPEN, f"not every {source.part} was read up to the end time yet")
+    if missing is not None:
+        return completed_with_loss(missing)
     if world.resource.wire_type is None:
         return ConditionValue(True, Reason.SNAPSHOT_DONE, "every split is copied")
     channels = world.tunnel.description.channels if isinstance(world.tunnel, Tunnel) else ()

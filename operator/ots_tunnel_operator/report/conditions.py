@@ -14,6 +14,7 @@ from typing import Any, get_args
 from ots_tunnel_operator.api.status import ConditionType
 from ots_tunnel_operator.assess.observed import is_unobserved
 from ots_tunnel_operator.reasons import Problem, Reason, anchor
+from ots_tunnel_operator.report.missing import Missing
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.world import World
 
@@ -41,6 +42,11 @@ def problem_value(world: World, problem: Problem) -> ConditionValue:
     """The value of a condition that a problem names; Unknown where the problem is that nothing could be observed."""
     status = None if is_unobserved(world, problem) else False
     return ConditionValue(status, problem.reason, problem.message)
+
+
+def completed_with_loss(missing: Missing) -> ConditionValue:
+    """The value of a condition that is True at the end, although something is or may be missing."""
+    return ConditionValue(True, Reason.COMPLETED_WITH_LOSS, f"everything was read to its end, but {missing.message}")
 
 
 def build(

@@ -18,8 +18,8 @@ from ots_tunnel_operator.assess.scaling.busy import worker_limit
 from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.report import Status
+from ots_tunnel_operator.report.missing import find_missing
 from ots_tunnel_operator.report.worker_status import held_channels
-from ots_tunnel_operator.reset.record import recorded_loss
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.pod import RUNNING, Pod
 from ots_tunnel_operator.world.service import Tunnel
@@ -94,8 +94,8 @@ def lag_status(world: World, assessment: Assessment) -> Status | None:
     if lag.consumed_up_to is not None:
         status["consumedUpTo"] = timestamp(lag.consumed_up_to)
     if lag.caught_up is not None:
-        # what a reset has given up never comes, however far the workers have read
-        status["caughtUp"] = lag.caught_up and recorded_loss(world.resource.status) is None
+        # what a reset has given up, or a worker has passed, never comes, however far the workers have read
+        status["caughtUp"] = lag.caught_up and find_missing(world.resource, assessment.gaps) is None
     return status
 
 

@@ -9,7 +9,8 @@ from ots_tunnel_operator.assess.lag import Lag, count_channels
 from ots_tunnel_operator.assess.spark.query_state import QueryState
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.reasons import BESIDE_THE_FLOW, Reason
-from ots_tunnel_operator.report.conditions import ConditionValue, problem_value
+from ots_tunnel_operator.report.conditions import ConditionValue, completed_with_loss, problem_value
+from ots_tunnel_operator.report.missing import find_missing
 from ots_tunnel_operator.report.worker_conditions import has_orphans, takers
 from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World
@@ -36,6 +37,8 @@ def ready(world: World, assessment: Assessment, plan: Plan, degraded: ConditionV
         reason = Reason.SUSPENDING if still else Reason.SUSPEND_REQUESTED
         return ConditionValue(False, reason, f"spec.suspend is true: {still or 'nothing is consumed'}")
     if plan.completed:
+        if (missing := find_missing(world.resource, assessment.gaps)) is not None:
+            return completed_with_loss(missing)
         return ConditionValue(True, Reason.COMPLETED, "everything that was to be delivered is delivered")
     if assessment.trouble is not None and plan.replicas:
         return ConditionValue(False, assessment.trouble.reason, assessment.trouble.message)

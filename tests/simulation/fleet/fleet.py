@@ -548,7 +548,8 @@ class Fleet(Telling):
         if (status.get("readyReplicas"), self.ready_pods()) != (wanted, wanted):
             unfit.append(f"{self.ready_pods()} of {wanted} pods, the status says {status.get('readyReplicas')}")
         unfit += self._unfit_rollout(wanted)
-        if not (status.get("lag") or {}).get("caughtUp"):
+        # behind a gap that was accepted no object is caught up any more
+        if not (status.get("lag") or {}).get("caughtUp") and not status.get("possibleGaps"):
             unfit.append("not caughtUp")
         if unowned := self.unowned():
             unfit.append(f"unowned: {', '.join(unowned)}")

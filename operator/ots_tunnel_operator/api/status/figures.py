@@ -76,7 +76,7 @@ class LagStatus(ApiModel):
     """Consume point: every change up to this time has reached the sink."""
     caught_up: bool | None = None
     """Whether the workers report that every channel is read to the end of its log and confirmed; never true while
-    status.lost says that changes are missing."""
+    status.lost or status.possibleGaps say that changes are missing or may be."""
     retention_used_percent: Annotated[int, Field(ge=0, le=1000)] | None = None
     """Used part of the stream's retention time in percent; beyond 100 changes are lost."""
     slowest: Annotated[tuple[SlowChannel, ...], Field(max_length=MAX_SLOWEST)] | None = None

@@ -74,7 +74,8 @@ class TunnelObjectStatus(ApiModel):
     reset: ResetStatus | None = None
     """The last reset that was asked for; absent without one."""
     lost: LostStatus | None = None
-    """What resets have given up, so that lag.caughtUp is never true; absent without a loss."""
+    """What resets have given up, so that lag.caughtUp is never true, and the object at most CompletedWithLoss; absent
+    without a loss."""
     workers: WorkerList | None = None
     """Worker pods, at most 100."""
     autoscaling: AutoscalingStatus | None = None

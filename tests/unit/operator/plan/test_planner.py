@@ -157,7 +157,7 @@ def test_what_was_delivered_stays_delivered(gone: dict[str, Any]) -> None:
     assert (found.completed, found.problem, found.actions) == (True, None, ())
     (shown,) = (item for item in reported(left)["conditions"] if item["type"] == "TunnelReady")
     assert shown["status"] == "False"
-    assert "nothing is lost" in shown["message"]
+    assert "nothing is lost by that" in shown["message"]
     assert "reset" not in shown["message"]
 
 

@@ -1,0 +1,110 @@
+"""What is known to be missing keeps an object from saying that every change is delivered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ots_tunnel.model import ChannelStatus, TunnelType
+from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.world.service import Tunnel
+from ots_tunnel_operator.world.world import World
+from tests.support.operator.worlds import (
+    NOW,
+    base,
+    channel,
+    description,
+    pod,
+    recorded,
+    report_channel,
+    reported,
+    resource,
+    world,
+)
+
+END = NOW - 60
+WINDOW = {"startFrom": "Latest", "endTime": timestamp(END)}
+GAP = {"channel": "c1", "from": timestamp(NOW - 2000), "to": timestamp(NOW - 1000), "foundBy": "Worker"}
+LOST = {"what": "Changes", "from": timestamp(NOW - 2000), "to": timestamp(NOW - 1000)}
+
+
+def ended(status: dict[str, Any], **changes: Any) -> World:
+    """An object whose worker has read everything up to the end time."""
+    of = resource(recorded(**status), source__tunnel__stream=WINDOW, **changes)
+    done = pod("pod-1", report_channel("c1", end_reached=True, consumed_up_to=END + 1))
+    assert done.report is not None
+    done = replace(done, report=replace(done.report, completed=True))
+    return world(of, pods=(done,), tunnel=Tunnel(description(channel("c1", consumed=END + 1)), same_since=NOW - 60))
+
+
+def said(found: World) -> dict[str, tuple[str, str, str]]:
+    conditions = reported(found)["conditions"]
+    return {item["type"]: (item["status"], item["reason"], item["message"]) for item in conditions}
+
+
+@pytest.mark.parametrize(
+    ("status", "degraded", "named"),
+    [
+        ({"lost": LOST}, ("True", "CompletedWithLoss"), "status.lost"),
+        ({"lost": {"what": "Changes"}}, ("True", "CompletedWithLoss"), "a time that is not known"),
+        ({"possibleGaps": [GAP | {"accepted": True}]}, ("False", "AsExpected"), "status.possibleGaps"),
+        ({"possibleGaps": [GAP | {"accepted": True}], "lost": LOST}, ("True", "CompletedWithLoss"), "status.lost"),
+    ],
+    ids=["lost", "unknown times", "accepted", "accepted and lost"],
+)
+def test_an_object_that_lacks_changes_completes_with_a_loss(
+    status: dict[str, Any], degraded: tuple[str, str], named: str
+) -> None:
+    found = said(ended(status))
+
+    assert found["Completed"][:2] == found["Ready"][:2] == ("True", "CompletedWithLoss")
+    assert found["Degraded"][:2] == degraded
+    for kind in ("Completed", "Ready"):
+        assert named in found[kind][2]
+        assert "every change" not in found[kind][2]
+
+
+def test_an_object_that_lacks_nothing_completes_without_a_loss() -> None:
+    found = said(ended({}))
+
+    assert found["Completed"][:2] == ("True", "EndTimeReached")
+    assert found["Ready"][:2] == ("True", "Completed")
+
+
+def test_what_has_completed_with_a_loss_stays_completed() -> None:
+    before = ended({"lost": LOST})
+    status = reported(before)
+    of = resource(status, source__tunnel__stream=WINDOW)
+
+    found = said(replace(before, resource=of, pods=(), tunnel=Tunnel(description())))
+
+    assert found["Completed"][:2] == ("True", "CompletedWithLoss")
+
+
+def test_a_gap_that_is_not_accepted_is_no_delivery() -> None:
+    status = {"possibleGaps": [GAP], "conditions": [{"type": "Completed", "status": "True"}]}
+    found = said(ended(status))
+
+    assert found["Completed"][:2] == ("True", "CompletedWithLoss")
+    assert found["Degraded"][:2] == ("True", "PossibleGap")
+
+
+def test_what_a_reset_was_to_lose_was_accepted_with_it() -> None:
+    """Only an object without an end time gets such a reset."""
+    of = resource(recorded(lost={"what": "Deletions"}), source__tunnel__type="BaseData")
+    tunnel = Tunnel(description(base("b1", ChannelStatus.TERMINATED, client=""), kind=TunnelType.BaseData))
+    found = said(world(of, tunnel=tunnel))
+
+    assert found["Completed"][:2] == ("True", "CompletedWithLoss")
+    assert "deletions" in found["Completed"][2]
+    assert found["Degraded"][0] == "False"
+
+
+@pytest.mark.parametrize(("accepted", "policy"), [(True, "Continue"), (True, "Stop"), (False, "Stop")])
+def test_nothing_is_caught_up_behind_a_gap(accepted: bool, policy: str) -> None:
+    status = recorded(possibleGaps=[GAP | {"accepted": accepted}])
+    found = reported(world(resource(status, source__tunnel__onPossibleGap=policy)))
+
+    assert found["lag"]["caughtUp"] is False
