@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from ots_tunnel.errors import CodecError, ParameterInvalid, ResourceGone, TunnelExpired
-from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelDescription
+from ots_tunnel.errors import CodecError, ParameterInvalid, ReadTimeout, ResourceGone, TunnelExpired
+from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelDescription, TunnelId
 from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.completion import awaits_proof
@@ -25,6 +26,7 @@ from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.reset.record import asked
 from ots_tunnel_operator.settings import Settings
+from ots_tunnel_operator.turns.calls import CALLS
 from ots_tunnel_operator.turns.queue import NoTurn, Patience
 from ots_tunnel_operator.world.absence import Failure, Missing
 from ots_tunnel_operator.world.service import Table, Tunnel
@@ -32,6 +34,10 @@ from ots_tunnel_operator.world.world import World
 
 #: Most channels of a tunnel: an endpoint is whatever an object names, and all objects share the memory.
 MAX_CHANNELS = 20_000
+
+#: Seconds of one look for checkpoints. Each of the twelve steps of a pass may need one (`loop.reconcile.MAX_STEPS`),
+#: and the pass has to end before /livez fails (`server.PASS_SECONDS`). MAX_CHANNELS are read where a call takes 24 ms.
+CHECKPOINT_SECONDS = 60.0
 
 R = TypeVar("R")
 
@@ -141,12 +147,34 @@ class TunnelObserver:
     async def _checkpoints(
         self, instance: Instance, description: TunnelDescription, patience: Patience
     ) -> dict[ChannelId, Checkpoint]:
-        tunnel_id = description.tunnel.tunnel_id
-        found = {}
-        for channel in description.channels:
-            call = partial(instance.tunnels.get_checkpoint, tunnel_id, ClientId(names.CLIENT_ID), channel.channel_id)
-            found[channel.channel_id] = await self._call(instance, call, patience, f"checkpoints of {tunnel_id}")
+        """The checkpoint of every channel: a part of them proves nothing of the tunnel.
+
+        Raises:
+            ReadTimeout: CHECKPOINT_SECONDS were not enough.
+            Exception: the errors of the calls.
+        """
+        loop = asyncio.get_running_loop()
+        began, found = loop.time(), dict[ChannelId, Checkpoint]()
+        channels = [channel.channel_id for channel in description.channels]
+        for start in range(0, len(channels), CALLS):
+            if start and loop.time() - began > CHECKPOINT_SECONDS:
+                read = f"{start} of {len(channels)} checkpoints were read"
+                raise ReadTimeout(f"only {read} within {CHECKPOINT_SECONDS:g} s, the instance answers too slowly")
+            group = channels[start : start + CALLS]
+            tunnel_id = description.tunnel.tunnel_id
+            calls = (self._checkpoint(instance, tunnel_id, channel, patience) for channel in group)
+            # every call of a group is awaited, so that none goes on behind the look
+            for channel, answer in zip(group, await asyncio.gather(*calls, return_exceptions=True), strict=True):
+                if isinstance(answer, BaseException):
+                    raise answer
+                found[channel] = answer
         return found
+
+    async def _checkpoint(
+        self, instance: Instance, tunnel_id: TunnelId, channel: ChannelId, patience: Patience
+    ) -> Checkpoint:
+        call = partial(instance.tunnels.get_checkpoint, tunnel_id, ClientId(names.CLIENT_ID), channel)
+        return await self._call(instance, call, patience, f"checkpoints of {tunnel_id}")
 
     async def _call(self, instance: Instance, call: Callable[[], Awaitable[R]], patience: Patience, about: str) -> R:
         return await instance.calls.make(self._settings.call_seconds, call, patience, about=about)
