@@ -1,4 +1,4 @@
-"""What still consumes for a suspended object. Pure."""
+"""What still consumes for an object that is suspended, or wants no worker. Pure."""
 
 from __future__ import annotations
 

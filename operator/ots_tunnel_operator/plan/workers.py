@@ -8,6 +8,7 @@ from ots_tunnel.errors import ConfigError
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.assess.assessment import Assessment
 from ots_tunnel_operator.assess.creation import is_recreated
+from ots_tunnel_operator.assess.draining import draining
 from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
 from ots_tunnel_operator.assess.worker_pods.present_template import of_present_template
 from ots_tunnel_operator.manifests.worker_account import has_own_account, service_account
@@ -88,7 +89,7 @@ def consume(world: World, assessment: Assessment, settings: Settings, problem: P
     step = course(world, wanted)
     actions, invalid = _worker_objects(world, assessment, step.replicas, settings)
     # a problem elsewhere does not end a rollout
-    wait = None if completed else _wait_for_workers(world, wanted, step)
+    wait = None if completed else _wait_for_workers(world, wanted, step) or _wait_for_end(world, assessment, wanted)
     wait, held = _rollout(world, actions, step, settings, wait)
     told: tuple[Action, ...] = (*step.marks, *number(world, assessment, step), *_trial(world, actions), *actions)
     if held is not None:
@@ -209,6 +210,18 @@ def _wait_for_workers(world: World, replicas: int, step: Course) -> Wait | None:
     if ready < replicas:
         return Wait(Reason.STARTING_WORKERS, f"{ready} of {replicas} workers are ready{_why_new_pod_waits(world)}")
     return None
+
+
+def _wait_for_end(world: World, assessment: Assessment, replicas: int) -> Wait | None:
+    """What still consumes although no worker is wanted; None once nothing does.
+
+    A Deployment counts neither a pod that is being deleted nor a process whose pod is gone. Of an object that
+    falls asleep everything was read before.
+    """
+    if replicas or assessment.scaling.is_asleep:
+        return None
+    still = draining(world, assessment.snapshot, assessment.query)
+    return Wait(Reason.SCALING, f"to 0 workers: {still}") if still else None
 
 
 def _why_new_pod_waits(world: World) -> str:

@@ -36,6 +36,7 @@ from tests.support.operator.worlds import (
 )
 
 BUSY = Failure(Problem(Reason.SERVICE_UNAVAILABLE, "busy", ("TunnelReady",)))
+EMPTY = resource(recorded(), replicas=0)
 
 
 def status_of(found: World) -> dict[str, Any]:
@@ -186,7 +187,11 @@ def test_the_rate_is_known_once_every_worker_that_could_move_rows_has_told_its_o
 @pytest.mark.parametrize(
     ("found", "ready", "reason"),
     [
-        (world(resource(recorded(), replicas=0), children=deployment(0), pods=()), "False", "NoWorkersWanted"),
+        (world(EMPTY, children=deployment(0), pods=(), tunnel=FREED), "False", "NoWorkersWanted"),
+        # the pod was deleted by force, and its client has the channel
+        (world(EMPTY, children=deployment(0), pods=()), "False", "Scaling"),
+        # a Deployment counts no pod that is being deleted
+        (world(EMPTY, children=deployment(0), pods=(pod(deleting=True),)), "False", "Scaling"),
         (
             world(resource(recorded(), suspend=True), children=deployment(0), pods=(), tunnel=FREED),
             "False",
