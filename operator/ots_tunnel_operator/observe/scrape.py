@@ -120,7 +120,7 @@ def parse_report(document: Mapping[str, Any]) -> WorkerReport:
         gaps=tuple(_gap(item) for item in document.get("possibleGaps") or ()),
         tunnel_id=str(document.get("tunnelId") or ""),
         sink=None if (sink := document.get("sink")) is None else _sink(sink, document["time"]),
-        refused=None if (refused := document.get("refused")) is None else _refused(refused),
+        refused=None if (refused := document.get("refused")) is None else _refused(refused, document),
     )
 
 
@@ -135,8 +135,8 @@ def _sink(item: Mapping[str, Any], time: str) -> SinkContact:
     return SinkContact(has_answered, max(0.0, now - since), str(failing["error"]))
 
 
-def _refused(item: Mapping[str, Any]) -> RefusedCount:
-    return RefusedCount(int(item["records"]), int(item["keys"]))
+def _refused(item: Mapping[str, Any], document: Mapping[str, Any]) -> RefusedCount:
+    return RefusedCount(int(item["records"]), int(item["keys"]), parse_time(document.get("startedTime")))
 
 
 def _gap(item: Mapping[str, Any]) -> ReportedGap:

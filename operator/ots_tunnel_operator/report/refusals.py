@@ -3,12 +3,13 @@
 Theory of operation
 -------------------
 A worker counts since the start of its process (docs/architecture.md rule 17). status.refused has the sum; beside it
-status.workers has, for each pod, the count that is in the sum already. Both are written at once, so an operator that
-starts again adds nothing twice.
+status.workers has, for each pod, the count that is in the sum already, and the start of the process that it is of. All
+are written at once, so an operator that starts again adds nothing twice.
 
-    a pod's count grew     the difference is added
-    a pod's count fell     its process has started again: the whole count is added
-    a pod did not answer   what is in the sum of its count is kept for the next answer
+    a pod's count grew           the difference is added
+    its process started again,   the whole count is added: it may be as high as that of the process before; a worker of
+    or its count fell            an earlier release does not tell its start, and shows it by a lower count alone
+    a pod did not answer         what is in the sum of its count is kept for the next answer
 
 Example: a worker has refused 5 records, and the sum is 5. Its container ends after 2 more that no look has seen, starts
 again and refuses the last 4 again: it tells 4, and the sum is 9.
@@ -23,7 +24,7 @@ from typing import Any
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.status import MAX_WORKERS
 from ots_tunnel_operator.reasons import Problem, Reason
-from ots_tunnel_operator.times import timestamp
+from ots_tunnel_operator.times import parse_time, timestamp
 from ots_tunnel_operator.world.pod import Pod
 from ots_tunnel_operator.world.report import RefusedCount
 from ots_tunnel_operator.world.world import World
@@ -62,7 +63,7 @@ def find_refusals(world: World) -> Refusals:
     for pod in _listed(world, before):
         known = before.get(pod.name, _NONE)
         told = _told(pod, known)
-        if told.records < known.records:
+        if told.records < known.records or _is_of_another_process(told, known):
             known = _NONE
         records += told.records - known.records
         keys += max(0, told.keys - known.keys)
@@ -101,9 +102,15 @@ def find_refused(world: World) -> Problem | None:
     )
 
 
+def _is_of_another_process(told: RefusedCount, known: RefusedCount) -> bool:
+    """Whether two counts are certainly of two processes; the status has times in whole seconds."""
+    return told.since is not None and known.since is not None and int(told.since) != int(known.since)
+
+
 def _told(pod: Pod, known: RefusedCount) -> RefusedCount:
     return known if pod.report is None or pod.report.refused is None else pod.report.refused
 
 
 def _count(item: Mapping[str, Any]) -> RefusedCount:
-    return RefusedCount(int(item.get("refusedRecords") or 0), int(item.get("refusedKeys") or 0))
+    records, keys = (int(item.get(key) or 0) for key in ("refusedRecords", "refusedKeys"))
+    return RefusedCount(records, keys, parse_time(item.get("refusedSince")))

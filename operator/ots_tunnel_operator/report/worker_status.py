@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ots_tunnel_operator.assess.lag import round_lag
 from ots_tunnel_operator.assess.reported import HELD
 from ots_tunnel_operator.report import Status
+from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.pod import Pod
 from ots_tunnel_operator.world.report import RefusedCount
 
@@ -27,6 +28,8 @@ def _worker(pod: Pod, refused: Mapping[str, RefusedCount]) -> Status:
     status: Status = {"name": pod.name, "ready": pod.ready}
     if (count := refused.get(pod.name)) is not None and count.records:
         status |= {"refusedRecords": count.records, "refusedKeys": count.keys}
+        if count.since is not None:
+            status["refusedSince"] = timestamp(count.since)
     report = pod.report
     if report is None:
         return status

@@ -34,10 +34,15 @@ class ReportedGap:
 
 @dataclass(frozen=True, slots=True)
 class RefusedCount:
-    """Records that a sink refused for good and that were left out, and how many different keys they have."""
+    """Records that a sink refused for good and that were left out, and how many different keys they have.
+
+    Args:
+        since: start of the process that has counted them, Unix seconds; None where an earlier release does not tell.
+    """
 
     records: int = 0
     keys: int = 0
+    since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

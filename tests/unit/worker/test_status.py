@@ -55,6 +55,13 @@ def test_a_sink_that_cannot_be_opened_is_told_with_the_time_of_the_first_try() -
     assert found.document()["sink"]["failing"]["error"] == "no answer"
 
 
+def test_the_start_of_the_process_stays_as_it_was() -> None:
+    found = status()
+    found.wall = lambda: 1_700_000_200.0
+
+    assert found.document()["startedTime"] == "2023-11-14T22:15:00.000Z"
+
+
 def test_the_document_is_what_the_operator_reads() -> None:
     document = status().document()
 
@@ -64,6 +71,7 @@ def test_the_document_is_what_the_operator_reads() -> None:
         "clientId": None,
         "clientTag": "uid-pod",
         "time": "2023-11-14T22:15:00.000Z",
+        "startedTime": "2023-11-14T22:15:00.000Z",
         "rowsTotal": 0,
         "bytesTotal": 0,
         "rowsPerSecond": None,

@@ -123,6 +123,8 @@ class WorkerStatus(ApiModel):
     where there are none."""
     refused_keys: LargeCount | None = None
     """Different keys of these records."""
+    refused_since: Time | None = None
+    """Start of the process that has counted them; absent where a worker of an earlier release does not tell."""
 
 
 WorkerList = Annotated[tuple[WorkerStatus, ...], Field(max_length=MAX_WORKERS, json_schema_extra=list_map("name"))]

@@ -95,6 +95,16 @@ async def test_a_worker_reports_what_was_refused_and_an_elder_one_nothing(worker
     assert (elder.report.refused, found.report.refused) == (None, RefusedCount(5, 2))
 
 
+@pytest.mark.parametrize(("told", "since"), [(b'"1970-01-01T00:00:01.500Z"', 1.5), (b"null", None), (b'"soon"', None)])
+async def test_a_worker_tells_since_when_it_counts(worker: Worker, told: bytes, since: float | None) -> None:
+    counts = b'"startedTime": ' + told + b', "refused": {"records": 5, "keys": 2}, "channels"'
+    worker.body = REPORT.replace(b'"channels"', counts)
+    [found] = await scraped(pod())
+
+    assert found.report is not None
+    assert found.report.refused == RefusedCount(5, 2, since)
+
+
 async def test_a_pod_that_does_not_run_is_not_asked(worker: Worker) -> None:
     found = await scraped(pod(phase="Pending"), pod(ip=""))
 

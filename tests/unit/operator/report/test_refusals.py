@@ -27,11 +27,13 @@ from tests.support.operator.worlds import (
 )
 
 
-def telling(records: int | None, keys: int = 0, name: str = "pod-1", **changes: Any) -> Pod:
-    """A worker that tells how much was refused; None tells nothing, as a worker of an earlier release."""
+def telling(
+    records: int | None, keys: int = 0, name: str = "pod-1", *, since: float | None = None, **changes: Any
+) -> Pod:
+    """A worker that tells how much was refused, and since when; None tells nothing, as one of an earlier release."""
     found = pod(name, report_channel("c1"), **changes)
     assert found.report is not None
-    refused = None if records is None else RefusedCount(records, keys)
+    refused = None if records is None else RefusedCount(records, keys, since)
     return replace(found, report=replace(found.report, refused=refused))
 
 
@@ -80,6 +82,24 @@ def test_what_it_refuses_later_is_added() -> None:
     status = looks((telling(5, 2),), (telling(9, 3),))
 
     assert status["refused"] == {"records": 9, "keys": 3, "lastTime": timestamp(NOW + 60)}
+
+
+def test_another_process_that_has_refused_as_many_has_refused_others() -> None:
+    first, second = NOW - 100.4, NOW + 30.6
+    before = looks((telling(5, 5, since=first),), accepted="5")
+    status = looks(*((telling(5, 5, since=time),) for time in (first, first, second, second)), accepted="5")
+
+    assert condition(before, "Degraded")[0] == "False"
+    assert (status["refused"]["records"], status["refused"]["keys"]) == (10, 10)
+    assert status["workers"][0]["refusedSince"] == timestamp(second)
+    assert condition(status, "Degraded") == ("True", "RecordsRefused")
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, NOW), (NOW, None)], ids=["since now", "no longer"])
+def test_a_process_that_does_not_tell_its_start_is_the_same_one(before: float | None, after: float | None) -> None:
+    status = looks((telling(5, 2, since=before),), (telling(6, 2, since=after),))
+
+    assert status["refused"]["records"] == 6
 
 
 def test_a_process_that_starts_again_counts_from_the_beginning() -> None:

@@ -58,6 +58,8 @@ class WorkerStatus:
         self.unopened: FailingWrite | None = None
         self.metrics = metrics
         self.wall = wall
+        #: Since when everything here is counted: a later process of this worker's pod begins again.
+        self.started = wall()
         #: By which lags are told; the wall may be replaced.
         self.source_clock = SourceClock(lambda: self.wall())
         self._rows = Rate(lambda: metrics.rows_total, clock)
@@ -108,6 +110,7 @@ class WorkerStatus:
             "clientId": self.client_id,
             "clientTag": self.client_tag,
             "time": iso_time(now),
+            "startedTime": iso_time(self.started),
             "rowsTotal": self.metrics.rows_total,
             "bytesTotal": self.metrics.bytes_total,
             "rowsPerSecond": None if rate is None else round(rate, 1),
