@@ -114,5 +114,5 @@ async def run_loop(runtime: Runtime, namespace: str, name: str, uid: str) -> Non
 
 async def run_deletion(runtime: Runtime, namespace: str, name: str, uid: str) -> None:
     """Carry out the deletion of an object and release it; kopf runs it again where it still waits for the loop."""
-    await runtime.deleter().finish(namespace, name, runtime.cache(uid, namespace, name))
+    await runtime.deleter().finish(namespace, name, runtime.deleted_cache(uid))
     await runtime.forget(uid, namespace, name)

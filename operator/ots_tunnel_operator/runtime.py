@@ -199,8 +199,12 @@ class Runtime:
         return body is not None and bool(seen) and seen != body["metadata"].get("generation")
 
     def cache(self, uid: str, namespace: str, name: str) -> LoopCache:
-        """The cache of an object's loop."""
+        """The cache of an object's loop, which the events of this name wake from now on."""
         self._uids[namespace, name] = uid
+        return self.deleted_cache(uid)
+
+    def deleted_cache(self, uid: str) -> LoopCache:
+        """The cache of an object's deletion, which no event wakes: another object may have its name meanwhile."""
         return self._caches.setdefault(uid, LoopCache.sharing(self._instances, uid))
 
     def ended(self, uid: str, namespace: str, name: str) -> None:

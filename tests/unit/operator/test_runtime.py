@@ -66,6 +66,17 @@ async def test_a_wake_reaches_the_loop_of_the_name_alone() -> None:
     assert (ours.wake.is_set(), other.wake.is_set()) == (True, False)
 
 
+async def test_a_deletion_that_comes_late_leaves_the_wakes_to_the_object_that_was_applied_again() -> None:
+    async with Scene() as scene:
+        # the loop of the object that was applied again has begun before the deletion of the one that is gone
+        scene.create("copy", "2")
+        await scene.settle()
+        scene.runtime.deleted_cache("1").forgotten = True
+        await run_deletion(scene.runtime, "default", "copy", "1")
+
+        assert await scene.woken(lambda: scene.runtime.wake([("default", "copy")])) == {"copy"}
+
+
 def test_handlers_need_a_connection() -> None:
     with pytest.raises(RuntimeError, match="not connected"):
         Runtime(SETTINGS, OperatorMetrics()).deleter()
