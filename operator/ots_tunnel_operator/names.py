@@ -38,6 +38,8 @@ ANNOTATION_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 ANNOTATION_RENDERED_HASH = f"{GROUP}/rendered-hash"
 #: Lease, as `namespace/name`, of the operator that serves an object (`kube.claims`).
 ANNOTATION_OPERATOR = f"{GROUP}/operator"
+#: When that operator took the object over from another one (`kube.claims`).
+ANNOTATION_TAKEN = f"{GROUP}/operator-taken"
 #: On the Lease: the namespaces that its holder serves (`kube.lease`).
 ANNOTATION_SERVES = f"{GROUP}/serves"
 #: What it says of a holder that serves all of them; of any other it lists them.

@@ -12,14 +12,16 @@ A holder renews every 2 s, and a free or missing Lease does not change. A Lease 
 it serves other namespaces counts as gone in the rest: nobody works there by that Lease any more. A claim that comes
 back after a takeover shows that its operator is back, although its Lease was looked at shortly before. After a takeover
 the new operator waits for GRACE_SECONDS before it acts: by then an operator that came back at that moment has seen the
-claim. A leader that lost its Lease sends no write (`kube.lease.Lease.is_held`). A Lease that must not be read, as by an
-operator that serves some namespaces only, counts as held: `doubt` says so in words, for an event, and a person decides
-by removing the annotation.
+claim. The time of the takeover is beside the claim, so that the next leader of the Lease waits as well. A leader that
+lost its Lease sends no write (`kube.lease.Lease.is_held`). A Lease that must not be read, as by an operator that serves
+some namespaces only, counts as held: `doubt` says so in words, for an event, and a person decides by removing the
+annotation.
 
     no claim                        claim it, then act
     our claim                       act
     another claim, Lease alive      leave the object alone
     another claim, Lease gone       claim it, wait, then act; also where its holder serves other namespaces
+    our claim, taken over just now  wait, then act
 
 An operator without leader election has no Lease to name: it makes no claims and respects those of others.
 """
@@ -28,6 +30,7 @@ from __future__ import annotations
 
 import enum
 import logging
+import math
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -38,7 +41,8 @@ from ots_tunnel_operator.kube.cluster import Cluster
 from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import LEASE, TUNNEL
 from ots_tunnel_operator.log_actions import LogAction
-from ots_tunnel_operator.names import ANNOTATION_OPERATOR, ANNOTATION_SERVES, EVERY_NAMESPACE
+from ots_tunnel_operator.names import ANNOTATION_OPERATOR, ANNOTATION_SERVES, ANNOTATION_TAKEN, EVERY_NAMESPACE
+from ots_tunnel_operator.times import parse_time, timestamp
 
 logger = logging.getLogger(__name__)
 
@@ -102,16 +106,25 @@ class Claims:
         kube: the API server.
         mine: `namespace/name` of this operator's Lease; empty without leader election.
         clock: seconds that never go back.
+        wall: Unix seconds; another process compares them with its own.
     """
 
-    def __init__(self, kube: Cluster, mine: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        kube: Cluster,
+        mine: str,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
         self._kube = kube
         self._mine = mine
         self._clock = clock
+        self._wall = wall
         self._leases: dict[str, _OtherLease] = {}
         self._refused: dict[str, _Refusal] = {}
         #: Object to the foreign claim it has, and since when that was seen.
         self._sighted: dict[str, tuple[str, float]] = {}
+        #: Object to the end of the wait after a takeover, by the clock; in the past where there was none.
         self._waits: dict[str, float] = {}
         self._logged: dict[str, str] = {}
 
@@ -125,13 +138,14 @@ class Claims:
         uid = str(metadata.get("uid") or "")
         found = _holder(metadata)
         if found == self._mine:
-            return self._after_a_takeover(uid)
+            return self._after_a_takeover(metadata, uid)
         if found and not await self._is_gone(found, metadata["namespace"], self._sighting(uid, found)):
             self._log(metadata, uid, found)
             return Claim.ELSEWHERE
         if not self._mine:
             return Claim.OURS
-        change = {"resourceVersion": metadata.get("resourceVersion"), "annotations": {ANNOTATION_OPERATOR: self._mine}}
+        claim = {ANNOTATION_OPERATOR: self._mine} | ({ANNOTATION_TAKEN: timestamp(self._wall())} if found else {})
+        change = {"resourceVersion": metadata.get("resourceVersion"), "annotations": claim}
         try:
             await self._kube.patch(TUNNEL, metadata["namespace"], metadata["name"], {"metadata": change})
         except KubeError as error:
@@ -167,13 +181,19 @@ class Claims:
             f"namespace {namespace!r}"
         )
 
-    def _after_a_takeover(self, uid: str) -> Claim:
+    def _after_a_takeover(self, metadata: Mapping[str, Any], uid: str) -> Claim:
         self._sighted.pop(uid, None)
-        if self._clock() < self._waits.get(uid, 0.0):
+        if uid not in self._waits:
+            self._waits[uid] = self._clock() + GRACE_SECONDS if self._is_just_taken(metadata) else -math.inf
+        if self._clock() < self._waits[uid]:
             return Claim.ELSEWHERE
-        self._waits.pop(uid, None)
         self._logged.pop(uid, None)
         return Claim.OURS
+
+    def _is_just_taken(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether an earlier leader may not have waited to the end; the clocks of two nodes may differ."""
+        taken = parse_time((metadata.get("annotations") or {}).get(ANNOTATION_TAKEN))
+        return taken is not None and abs(self._wall() - taken) < TAKEOVER_SECONDS
 
     def _sighting(self, uid: str, holder: str) -> float:
         """Since when an object has been seen with this claim, by the clock."""

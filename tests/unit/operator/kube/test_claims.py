@@ -12,6 +12,7 @@ from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import TUNNEL, Kind, Manifest
 from ots_tunnel_operator.names import ANNOTATION_OPERATOR, ANNOTATION_SERVES
 from tests.support.kube.kube_memory import KubeMemory
+from tests.support.operator.worlds import NOW
 
 OBJECT = ("TablestoreTunnel", "copy")
 
@@ -27,7 +28,7 @@ class Scene:
         self.renewals = 0
 
     def operator(self, mine: str) -> Claims:
-        return Claims(cast(Cluster, self.kube), mine, lambda: self.now)
+        return Claims(cast(Cluster, self.kube), mine, lambda: self.now, lambda: NOW + self.now)
 
     async def claim(self, claims: Claims | None = None) -> Claim:
         body = await self.kube.get(TUNNEL, "shop", "copy")
@@ -134,6 +135,24 @@ async def test_a_claim_is_taken_over_when_its_operator_is_gone_and_acted_on_afte
     assert await scene.claim() is Claim.ELSEWHERE
     scene.now += GRACE_SECONDS
     assert await scene.claim() is Claim.OURS
+    assert len(scene.kube.writes) == 1
+
+
+async def test_the_next_leader_waits_after_a_takeover_as_well() -> None:
+    scene = Scene()
+    scene.claimed_by("a/lease")
+    scene.renew()
+    await scene.claim()
+    scene.now += TAKEOVER_SECONDS
+    assert await scene.claim() is Claim.NEW
+    scene.now += 1
+    other = scene.operator("b/lease")
+
+    assert await scene.claim(other) is Claim.ELSEWHERE
+    scene.now += GRACE_SECONDS
+    assert [await scene.claim(other), await scene.claim()] == [Claim.OURS, Claim.OURS]
+    scene.now += TAKEOVER_SECONDS
+    assert await scene.claim(scene.operator("b/lease")) is Claim.OURS
     assert len(scene.kube.writes) == 1
 
 
