@@ -297,6 +297,10 @@ REMEDIES: Mapping[str, Remedy | WriteSecrets] = {
     Reason.WORKERS_UNREACHABLE: _logs("Let the operator reach the pods (NetworkPolicy, service mesh). Their log:"),
     Reason.NOT_PROGRESSING: _not_progressing,
     Reason.RECORDS_REFUSED: _refused,
+    Reason.COMPLETED_WITH_LOSS: lambda ott: [
+        Step("Compare the destination with the source, by `ots-tunnel verify` where it is a table, and repair it."),
+        Step("Then delete the object: it reads nothing any more."),
+    ],
     Reason.POD_MONITOR_FAILED: _correct(
         "Install the kind, or give the operator the right that the message names; or leave podMonitor out:"
     ),
