@@ -13,7 +13,7 @@ from typing import Any
 
 from ots_tunnel_operator.api.identity import TunnelIdentity, identity_of
 from ots_tunnel_operator.api.secrets import SECRET_REFERENCES
-from ots_tunnel_operator.routes import Place, Route, Routes, route_of
+from ots_tunnel_operator.routes import Place, Route, Routes, leads, route_of, waits
 from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.world import Competitor
@@ -26,6 +26,9 @@ class Concern:
     competitor: Competitor
     identity: TunnelIdentity | None
     route: Route | None
+    """Of a copy that is neither suspended nor completed."""
+    waits: bool
+    """Whether it waits for the end of a circle of copies."""
     secrets: frozenset[Place]
     wakes: tuple[object, ...]
     """The parts of the object whose change wakes it; the operator itself writes the rest."""
@@ -52,12 +55,12 @@ class Concerns:
         concerned = {place}
         if before is not None and before.identity != after.identity:
             concerned |= self._sharers(before.identity)
-        if before is not None and before.route != after.route:
+        if before is not None and (before.route, before.waits) != (after.route, after.waits):
             concerned |= self._led_on(before.route) | self._led_on(after.route)
         self._drop(place)
         self._objects[place] = after
         if after.route is not None:
-            self._routes.put(place, after.competitor, after.route)
+            self._routes.put(place, after.competitor, after.route, waits=after.waits)
         if after.identity is not None:
             self._rivals[after.identity][place] = after.competitor
         for secret in after.secrets:
@@ -150,11 +153,11 @@ def _concern(body: Mapping[str, Any]) -> Concern:
         tuple(sorted((key, value) for key, value in annotations.items() if "last-" not in key)),
     )
     try:
-        identity, route = identity_of(spec), route_of(spec)
+        identity, route = identity_of(spec), route_of(spec) if leads(body) else None
     except (ValueError, TypeError, AttributeError):
         # a spec of another release; its own pass reports it
         identity = route = None
-    return Concern(competitor(body), identity, route, _secrets(metadata["namespace"], spec), wakes)
+    return Concern(competitor(body), identity, route, waits(body), _secrets(metadata["namespace"], spec), wakes)
 
 
 def _secrets(namespace: str, spec: Mapping[str, Any]) -> frozenset[Place]:

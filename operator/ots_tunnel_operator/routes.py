@@ -6,7 +6,8 @@ record per round, and the lag never ends. The same holds for a longer way, A to 
 
 Of the objects of such a circle the youngest one has to wait, because the others were there before: it looks for a way
 from its destination back to its source that consists of elder objects alone. An object leads nothing on if it copies
-existing rows only, has another sink than a table, or a filter, which may be what keeps the circle open.
+existing rows only, has another sink than a table, or a filter, which may be what keeps the circle open; nor while it is
+suspended or completed, as the former direction of a failover is, or waits for the end of a circle itself.
 
     elder    shop/a: orders -> copy
     younger  shop/b: copy -> orders       waits: shop/a leads back from orders to copy
@@ -15,10 +16,11 @@ existing rows only, has another sink than a table, or a filter, which may be wha
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ots_tunnel_operator.api.identity import region_in
+from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.world.world import Competitor
 
 Place = tuple[str, str]
@@ -44,11 +46,11 @@ class Routes:
     """The routes of all objects, by the table that each of them begins at."""
 
     def __init__(self) -> None:
-        self._from: defaultdict[TableIdentity, dict[Place, tuple[Competitor, Route]]] = defaultdict(dict)
+        self._from: defaultdict[TableIdentity, dict[Place, _Step]] = defaultdict(dict)
 
-    def put(self, place: Place, competitor: Competitor, route: Route) -> None:
-        """Take over the route of an object."""
-        self._from[route.source][place] = competitor, route
+    def put(self, place: Place, competitor: Competitor, route: Route, *, waits: bool) -> None:
+        """Take over the route of an object; one that waits for the end of a circle leads nothing on."""
+        self._from[route.source][place] = _Step(competitor, route, waits)
 
     def drop(self, place: Place, route: Route) -> None:
         """Forget the route of an object."""
@@ -57,15 +59,15 @@ class Routes:
             del self._from[route.source]
 
     def behind(self, route: Route) -> set[Place]:
-        """The objects that lead on what arrives by a route: those of every circle that it is a part of."""
+        """The objects that lead on what arrives by a route, or wait to: those of every circle that it is a part of."""
         found: set[Place] = set()
         tables, seen = [route.destination], {route.destination}
         while tables:
-            for place, (_, onward) in self._from.get(tables.pop(), {}).items():
+            for place, step in self._from.get(tables.pop(), {}).items():
                 found.add(place)
-                if onward.destination not in seen:
-                    seen.add(onward.destination)
-                    tables.append(onward.destination)
+                if step.route.destination not in seen:
+                    seen.add(step.route.destination)
+                    tables.append(step.route.destination)
         return found
 
     def way_back(self, route: Route, own: Competitor) -> tuple[Competitor, ...]:
@@ -79,19 +81,44 @@ class Routes:
         seen = {route.destination}
         while ways:
             table, way = ways.popleft()
-            for other, onward in _in_order(self._from.get(table, {}).values()):
-                if (other.created, other.uid) >= (own.created, own.uid):
+            for step in sorted(self._from.get(table, {}).values(), key=lambda step: _age(step.competitor)):
+                if step.waits or _age(step.competitor) >= _age(own):
                     continue
-                if onward.destination == route.source:
-                    return (*way, other)
-                if onward.destination not in seen:
-                    seen.add(onward.destination)
-                    ways.append((onward.destination, (*way, other)))
+                longer, destination = (*way, step.competitor), step.route.destination
+                if destination == route.source:
+                    return longer
+                if destination not in seen:
+                    seen.add(destination)
+                    ways.append((destination, longer))
         return ()
 
 
-def _in_order(found: Iterable[tuple[Competitor, Route]]) -> list[tuple[Competitor, Route]]:
-    return sorted(found, key=lambda one: (one[0].created, one[0].uid))
+class _Step(NamedTuple):
+    competitor: Competitor
+    route: Route
+    waits: bool
+
+
+def _age(competitor: Competitor) -> tuple[float, str]:
+    return competitor.created, competitor.uid
+
+
+def leads(body: Mapping[str, Any]) -> bool:
+    """Whether an object leads changes on, or would do so at the end of what it waits for."""
+    return not (body.get("spec") or {}).get("suspend") and not _has(body, "Completed")
+
+
+def waits(body: Mapping[str, Any]) -> bool:
+    """Whether an object waits for the end of a circle."""
+    return _has(body, "Stalled", Reason.COPY_CIRCLE)
+
+
+def _has(body: Mapping[str, Any], kind: str, reason: str | None = None) -> bool:
+    conditions = (body.get("status") or {}).get("conditions") or ()
+    return any(
+        item.get("type") == kind and item.get("status") == "True" and reason in (None, item.get("reason"))
+        for item in conditions
+    )
 
 
 def route_of(spec: Mapping[str, Any]) -> Route | None:

@@ -9,6 +9,8 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import pytest
+
 from ots_tunnel.commands.worker_process.noticed_signals import noticed_signals
 from tests.support.waiting import until
 
@@ -47,3 +49,17 @@ async def test_signals_of_the_users_code_are_passed_on_alone() -> None:
             await until(lambda: len(handler_calls) == 1)
 
     assert not noticed.is_set()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_that_the_users_code_has_forked_keeps_nothing_open() -> None:
+    with noticed_signals((signal.SIGTERM,), lambda: None):
+        (thread,) = (each for each in threading.enumerate() if each.name == "signals")
+        child = os.fork()
+        if not child:
+            signal.pause()
+    try:
+        assert not thread.is_alive()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)

@@ -147,6 +147,60 @@ def test_what_leads_nothing_back_is_no_circle(elder: dict[str, Any]) -> None:
     assert concerns.way_back(("shop", "b")) == ()
 
 
+def with_condition(document: dict[str, Any], kind: str, reason: str) -> dict[str, Any]:
+    return document | {"status": {"conditions": [{"type": kind, "status": "True", "reason": reason}]}}
+
+
+@pytest.mark.parametrize(
+    "elder",
+    [
+        copy("a", "1", "x", "y", suspend=True),
+        with_condition(copy("a", "1", "x", "y"), "Completed", "EndTimeReached"),
+        with_condition(copy("a", "1", "x", "y"), "Stalled", "CopyCircle"),
+    ],
+    ids=["suspended", "completed", "waits itself"],
+)
+def test_an_elder_that_copies_nothing_now_stops_no_copy_back(elder: dict[str, Any]) -> None:
+    concerns = Concerns()
+    concerns.changed(elder)
+    concerns.changed(copy("b", "2", "y", "x"))
+    stops_before = concerns.way_back(("shop", "b"))
+    again = copy("a", "1", "x", "y")
+    again["metadata"]["generation"] = 2
+
+    woken = concerns.changed(again)
+
+    assert stops_before == ()
+    assert woken == {("shop", "a"), ("shop", "b")}
+    assert names(concerns.way_back(("shop", "b"))) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "younger",
+    [
+        copy("b", "2", "y", "x", suspend=True),
+        with_condition(copy("b", "2", "y", "x"), "Completed", "EndTimeReached"),
+    ],
+    ids=["suspended", "completed"],
+)
+def test_an_object_that_copies_nothing_waits_for_nothing(younger: dict[str, Any]) -> None:
+    concerns = Concerns()
+    concerns.changed(copy("a", "1", "x", "y"))
+    concerns.changed(younger)
+
+    assert concerns.way_back(("shop", "b")) == ()
+
+
+def test_one_that_waits_keeps_waiting_and_is_woken() -> None:
+    concerns = Concerns()
+    elder = copy("a", "1", "x", "y")
+    concerns.changed(elder)
+    concerns.changed(with_condition(copy("b", "2", "y", "x"), "Stalled", "CopyCircle"))
+
+    assert names(concerns.way_back(("shop", "b"))) == ["a"]
+    assert concerns.deleted(elder) == {("shop", "b")}
+
+
 def test_the_end_of_a_route_wakes_who_waited_for_it() -> None:
     concerns = Concerns()
     elder = copy("a", "1", "x", "y")

@@ -22,6 +22,7 @@ from ots_emulator.tables.keys import Key
 from ots_emulator.tables.table import Table
 from ots_emulator.tunnels.tunnel import Tunnel
 from ots_tunnel.errors import CodecError
+from ots_tunnel.model import FINISHED
 
 #: Owner of the documents of instances.
 _NO_OWNER: Final = 0
@@ -126,7 +127,8 @@ class _Reader:
             channel = documents.channel_of(channel_document, table.schema, partitions)
             tunnel.add(channel)
             members[channel] = channel_number
-            if table.log is not None:
+            # a channel that has ended is at its end time, which earlier releases did not compare with the clock
+            if table.log is not None and channel.token != FINISHED:
                 table.log.promise(channel.consume_point_ns // 1000)
         for client_number, client_document in self._documents["client", number]:
             client = documents.client_of(client_document)

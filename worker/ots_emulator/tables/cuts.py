@@ -52,7 +52,7 @@ def check_split_key(schema: KeySchema, key: Key) -> None:
     Raises:
         Refusal: it has more or less than the partition key, or a value that its column cannot have.
     """
-    if len(key) != 1:
+    if not isinstance(key, tuple) or len(key) != 1:
         raise parameter_invalid(f"split key: found {reprlib.repr(key)}, allowed is a value of the partition key alone")
     column, value = schema.columns[0], key[0]
     if not _fits(value, column.type):

@@ -41,7 +41,10 @@ def next_steps(ott: Ott, gone: Serving | None = None) -> list[Step]:
 
 
 def _without_problem(ott: Ott) -> list[Step]:
-    if ott.condition("Completed").is_true:
+    completed = ott.condition("Completed")
+    if completed.is_true and completed.reason == Reason.COMPLETED_WITH_LOSS:
+        return steps_for(ott, completed.reason, completed.message)
+    if completed.is_true:
         return [Step("Nothing: delete it when you do not need its status any more.")]
     if ott.is_suspended:
         return [Step("Resume it when you want changes to flow again:", (commands.own(ott, "resume"),))]

@@ -116,9 +116,10 @@ def _troubles(ott: Ott, now: float) -> Iterator[str]:
         if is_bad and found.reason not in said and ott.deleted is None:
             said.add(found.reason)
             yield f"{kind} is {found.status} {_because(found, now)}"
-    gaps = [gap for gap in ott.entries("possibleGaps") if not gap.get("accepted")]
+    gaps = sorted(ott.entries("possibleGaps"), key=lambda gap: bool(gap.get("accepted")))
     for gap in gaps[:_GAPS]:
-        yield f"Changes of {ott.part} {gap['channel']} from {gap['from']} to {gap['to']} may be missing."
+        accepted = ", which was accepted" if gap.get("accepted") else ""
+        yield f"Changes of {ott.part} {gap['channel']} from {gap['from']} to {gap['to']} may be missing{accepted}."
     yield from _lost(ott)
     if len(gaps) > _GAPS:
         yield f"So may changes of {len(gaps) - _GAPS} more in status.possibleGaps."
@@ -197,7 +198,8 @@ def _lag(ott: Ott, now: float) -> Iterator[str]:
     if seconds == 0 and ott.flag("lag", "caughtUp"):
         yield "Every change has reached the sink."
         return
-    up_to = "" if point is None else f"; every change up to {clock(point)} has reached the sink"
+    has_all = not ott.entries("possibleGaps") and recorded_loss(ott.status) is None
+    up_to = f"; every change up to {clock(point)} has reached the sink" if has_all and point is not None else ""
     yield f"The slowest {ott.part} is {words(seconds)} behind{allowed}{up_to}."
     slowest = [item for item in ott.entries("lag", "slowest") if item.get("seconds")]
     if len(slowest) > 1:

@@ -172,6 +172,31 @@ async def test_no_record_comes_before_a_consume_point_after_a_restart_without_th
         each.emulator.close()
 
 
+async def test_an_end_time_of_the_last_release_that_was_reached_early_moves_no_commit_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = Driver(tmp_path / "data")
+    await driver.create_table(hours=24)
+    tunnel = await driver.create_tunnel("Stream")
+    (channel,) = await driver.channels(tunnel, "Stream")
+
+    def at_the_end(_: Any, found: Any, *__: Any) -> None:
+        found.consume_point_ns = 2**63 - 1
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ots_emulator.api.tunnels.record_checkpoint", at_the_end)
+        await driver.checkpoint(tunnel, channel, "finished", 1)
+    second = restarted(driver)
+    await second.put(1, put("v", 1))
+    other = await second.create_tunnel("Stream", name="other", startOffset=int((second.clock.now() - 600) * 1e9))
+
+    (_, row), *_ = (await second.drain(other, next(iter(await second.channels(other, "Stream")))))[0]
+    assert row.sequence is not None
+    assert row.sequence.timestamp_us < (second.clock.now() + 1) * 1e6
+    for each in (driver, second):
+        each.emulator.close()
+
+
 async def test_commit_times_increase_over_a_restart_with_the_clock_set_back(make_driver: MakeDriver) -> None:
     driver = make_driver()
     await driver.create_table(hours=24)

@@ -79,6 +79,7 @@ async def test_a_partition_of_one_partition_key_is_not_split(make_driver: type[D
     ("key", "complaint"),
     [
         ((), "split key: found (), allowed is a value of the partition key alone"),
+        (b"m", "split key: found b'm', allowed is a value of the partition key alone"),
         (("m",), "split key, 'p': found 'm', allowed is text in UTF-8 as bytes, at most 1024"),
         ((5,), "split key, 'p': found 5, allowed is text in UTF-8 as bytes, at most 1024"),
         ((b"\xff",), r"split key, 'p': found b'\xff', allowed is text in UTF-8 as bytes, at most 1024"),

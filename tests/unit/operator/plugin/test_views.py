@@ -196,6 +196,30 @@ def test_an_idle_object_is_caught_up_and_not_late() -> None:
     assert any("Every change has reached the sink." in line for line in why_lines(Ott(found), WIDE, NOW))
 
 
+def test_an_accepted_gap_is_named_where_everything_is_read() -> None:
+    found = body()
+    found["status"]["lag"] |= {"seconds": 0, "caughtUp": False, "slowest": []}
+    gap = {"channel": "c1", "from": "2026-11-20T08:00:00Z", "to": "2026-11-20T08:05:00Z", "accepted": True}
+    found["status"]["possibleGaps"] = [gap]
+
+    said = " ".join(" ".join(why_lines(Ott(found), WIDE, NOW)).split())
+
+    assert "Changes of channel c1 from 2026-11-20T08:00:00Z to 2026-11-20T08:05:00Z may be missing, which was" in said
+    assert "has reached the sink" not in said
+
+
+def test_what_completed_with_a_loss_is_to_be_repaired() -> None:
+    found = body()
+    message = "everything was read to its end, but changes may be missing (status.possibleGaps)"
+    states = {"Ready": ("True", "CompletedWithLoss", message), "Completed": ("True", "CompletedWithLoss", message)}
+    found["status"]["conditions"] = conditions(**states)
+
+    said = " ".join(" ".join(why_lines(Ott(found), WIDE, NOW)).split())
+
+    assert "ots-tunnel verify" in said
+    assert "Nothing: delete it" not in said
+
+
 @pytest.mark.parametrize(
     ("sink", "shown"),
     [

@@ -8,6 +8,10 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Collection, Iterator
+from typing import Final
+
+#: Seconds that the end waits for the thread, which has nothing to do any more.
+ENDING: Final = 1.0
 
 
 @contextlib.contextmanager
@@ -29,8 +33,11 @@ def noticed_signals(numbers: Collection[int], call: Callable[[], object]) -> Ite
         yield
     finally:
         signal.set_wakeup_fd(loops)
+        # a child that the user's code has forked has a copy, which a close alone leaves open
+        with contextlib.suppress(OSError):
+            writing.shutdown(socket.SHUT_RDWR)
         writing.close()
-        thread.join()  # it ends at once; the loop's descriptor may be closed later, and given to another file
+        thread.join(ENDING)  # the loop's descriptor may be closed later, and given to another file
 
 
 def _pass_on(reading: socket.socket, loops: int, numbers: Collection[int], call: Callable[[], object]) -> None:
