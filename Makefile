@@ -29,7 +29,10 @@ $(UV):
 	@$(PYTHON) -m venv $(dir $(@D))
 	@$(dir $(@D))bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
-.venv/.synced: pyproject.toml uv.lock worker/build_codec.py $(wildcard worker/ots_tunnel/*/*/*.pyx worker/ots_tunnel/*/*/*/*.pxi) | $(UV)
+# it lies among the sources, where `git clean` removes it and leaves .venv
+CODEC := $(wildcard worker/ots_tunnel/protocol/plainbuffer/_native*.so)
+.PHONY: again
+.venv/.synced: pyproject.toml uv.lock worker/build_codec.py $(wildcard worker/ots_tunnel/*/*/*.pyx worker/ots_tunnel/*/*/*/*.pxi) $(if $(CODEC)$(filter python,$(OTS_TUNNEL_BUILD)),,again) | $(UV)
 	@echo "installing the Python packages of uv.lock (the first time: two minutes, mostly PySpark)"
 	@$(SYNC)
 ifeq ($(OTS_TUNNEL_BUILD),python)

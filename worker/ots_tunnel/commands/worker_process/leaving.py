@@ -14,9 +14,9 @@ def leave(code: int) -> NoReturn:
     """End the process with an exit code, as Python does it, but for the last step.
 
     Threads of the user's code have ended, which takes as long as `LastResort` lets it, exit functions have run, and log
-    and output are written. Then Python would
-    take its interpreter down. A thread of a library that calls Python in the meantime, as one of obstore's does right
-    after an answer of the bucket, aborts the process, and its exit code tells nothing.
+    and output are written. Then Python would take its interpreter down. A thread of a library that calls Python in the
+    meantime, as one of obstore's does right after an answer of the bucket, aborts the process, and its exit code tells
+    nothing.
     """
     threading._shutdown()  # type: ignore[attr-defined]  # multiprocessing ends its processes by the same three calls
     atexit._run_exitfuncs()
