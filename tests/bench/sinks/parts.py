@@ -161,7 +161,7 @@ def _groups(batches: list[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _events(pages: list[list[Record]]) -> Iterator[Part]:
-    name, made = "CloudEvents", Events(CHANNEL, "ots://demo/changes")
+    name, made = "CloudEvents", Events(CHANNEL, "ots://demo/changes", "t-1")
 
     def events() -> list[Event]:
         found: list[Event] = []

@@ -89,7 +89,7 @@ async def test_a_web_service_is_reached_once_its_authority_is_in_the_file(tmp_pa
     quick = DeliveryConfig.model_validate({"retry": {"backoffSeconds": 0.01, "backoffMaxSeconds": 0.02}})
     async with service(certificate) as (url, taken):
         config = HttpSinkConfig.model_validate({"url": url, "caFile": str(trusted)})
-        sink = HttpSink(config, "ots://shop/orders", delivery=quick, lanes=1, deadline=30)
+        sink = HttpSink(config, "ots://shop/orders", "t-1", delivery=quick, lanes=1, deadline=30)
         await sink.open()
         try:
             writing = asyncio.create_task(
@@ -119,4 +119,4 @@ def test_a_file_without_certificates_fails_the_start(tmp_path: Path, keys: Path,
         bucket("https://localhost:1", keys, file)
     config = HttpSinkConfig.model_validate({"url": "https://localhost", "caFile": str(file)})
     with pytest.raises(ConfigError, match=f"sink.http.caFile: .*{words}"):
-        HttpSink(config, "ots://shop/orders", delivery=DeliveryConfig(), lanes=1, deadline=1.0)
+        HttpSink(config, "ots://shop/orders", "t-1", delivery=DeliveryConfig(), lanes=1, deadline=1.0)

@@ -60,7 +60,7 @@ def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
 def test_an_event_is_counted_once_whatever_its_text() -> None:
     text = EVENT.decode()
     row = encode_row((("k", text),), (Column(text, text), Column("specversion", "1.0")))
-    (event,) = Events(ChannelId("c"), text).of([Record(Action.PUT, row)], 0)
+    (event,) = Events(ChannelId("c"), text, "t-1").of([Record(Action.PUT, row)], 0)
 
     assert event.body.startswith(EVENT)
     assert batch_body((event, event)).count(EVENT) == 2

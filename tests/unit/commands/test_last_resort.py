@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 
 from ots_tunnel.commands.worker_process.last_resort import LastResort
@@ -53,3 +54,18 @@ def test_what_is_behind_a_drain_has_no_time_of_its_own() -> None:
     timer.cancel()
     timer.join(60)
     assert end.codes == []
+
+
+def test_a_log_that_hangs_does_not_keep_the_process() -> None:
+    class Hanging(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            may_end.wait(60)
+
+    end, may_end, handler = End(), threading.Event(), Hanging()
+    logging.getLogger().addHandler(handler)
+    try:
+        LastResort(0.01, end).leave_with(14)
+        assert end.wait() == [14]
+    finally:
+        logging.getLogger().removeHandler(handler)
+        may_end.set()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ots_tunnel.console.exit_codes import OTHER_ERROR
 from tests.support.programs.processes import bare_environment
 
 PROGRAM = """
@@ -36,8 +37,8 @@ def test_threads_and_exit_functions_of_the_users_code_have_their_end() -> None:
 
 @pytest.mark.parametrize(
     "without",
-    ["sys.stdout.close()", "sys.stdout = None", "sys.stderr = None"],
-    ids=["closed", "no standard output", "no standard error"],
+    ["sys.stdout.close()", "sys.stdout = None", "sys.stderr = None", "sys.stdout = object()"],
+    ids=["closed", "no standard output", "no standard error", "an object without anything of a stream"],
 )
 def test_a_stream_that_is_not_there_costs_no_exit_code(without: str) -> None:
     """A program that is started without one (`>&-`) has None in its place; the user's code may have closed it."""
@@ -92,3 +93,43 @@ def test_a_thread_that_hangs_costs_neither_the_end_nor_its_reason(hang: str, tmp
     assert ended.returncode == 4, ended.stderr
     assert [json.loads(line)["action"] for line in ended.stderr.splitlines()] == ["terminal_error", "drain_overdue"]
     assert log.read_text().startswith("SinkRejected: ")
+
+
+EXITING = """
+import asyncio, sys, threading, time
+from pathlib import Path
+from ots_tunnel.commands.worker_process.process import run_and_leave
+from ots_tunnel.console.explanations import Place
+
+async def task():
+    {hang}
+    sys.exit(0)
+
+def begin(last_resort):
+    last_resort.seconds = 0.5
+    async def run():
+        await asyncio.create_task(task())
+    return Place("http://h", "i", "keys", "t"), run()
+
+run_and_leave(begin, "INFO", Path({log!r}))
+"""
+
+
+@pytest.mark.parametrize(
+    "hang",
+    ["pass", "asyncio.get_running_loop().run_in_executor(None, time.sleep, 3600)"],
+    ids=["alone", "beside a thread that hangs"],
+)
+def test_a_task_of_the_users_code_that_exits_is_no_end_in_good_order(hang: str, tmp_path: Path) -> None:
+    log = tmp_path / "termination-log"
+    log.touch()
+
+    ended = subprocess.run(
+        [sys.executable, "-c", EXITING.format(hang=hang, log=str(log))],
+        env=bare_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert ended.returncode == OTHER_ERROR, ended.stderr

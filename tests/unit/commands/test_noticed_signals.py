@@ -63,3 +63,21 @@ def test_a_child_that_the_users_code_has_forked_keeps_nothing_open() -> None:
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+async def test_a_signal_of_a_child_that_the_users_code_has_forked_ends_it_and_is_not_the_workers() -> None:
+    """`Pool.terminate` sends it: the loop's handler in the child would pass it to this process, and ignore it."""
+    noticed, handler_calls = threading.Event(), list[None]()
+
+    async with handled(signal.SIGTERM, lambda: handler_calls.append(None)):
+        with noticed_signals((signal.SIGTERM,), noticed.set):
+            child = os.fork()
+            if not child:
+                signal.pause()
+                os._exit(0)
+            os.kill(child, signal.SIGTERM)
+            _, status = await asyncio.to_thread(os.waitpid, child, 0)
+
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM
+    assert (noticed.is_set(), handler_calls) == (False, [])

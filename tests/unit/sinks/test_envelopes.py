@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ots_tunnel.config import ColumnsConfig
 from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, ChannelId, ChannelType, Marker, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, encode_row
@@ -16,7 +17,7 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks import cloud_events, json_bytes
-from ots_tunnel.sinks.cloud_events import Events, event_of
+from ots_tunnel.sinks.cloud_events import Events, event_of, producer_of
 from ots_tunnel.sinks.kafka import message
 from ots_tunnel.sinks.kafka.message import Message, Messages, Origin
 from ots_tunnel.sinks.slices import SLICE_RECORDS
@@ -24,7 +25,8 @@ from tests.support.row_strategies import damaged, encode, rows
 
 CHANNEL = ChannelId('channel "1"\n')
 SOURCE = 'ots://shop/"orders"'
-EVENTS = Events(CHANNEL, SOURCE)
+PRODUCER = 't"1"'
+EVENTS = Events(CHANNEL, SOURCE, PRODUCER)
 MESSAGES = Messages(Origin("shop", "orders", "t"), CHANNEL, ChannelType.BASE)
 #: Microseconds until which the twin writes times; behind it, the reference has to round.
 LATEST_US = (1 << 32) * 1_000_000
@@ -35,7 +37,7 @@ def expected_event(record: Record) -> bytes | None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_bytes, "native", None)
         try:
-            return event_of(record, CHANNEL, SOURCE)
+            return event_of(record, CHANNEL, SOURCE, PRODUCER)
         except (CodecError, OverflowError, ValueError):
             return None
 
@@ -92,7 +94,7 @@ def test_a_time_has_its_microseconds(timestamp_us: int) -> None:
     seconds, microsecond = divmod(timestamp_us, 1_000_000)
     moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=microsecond)
 
-    assert event.body == event_of(event.record, CHANNEL, SOURCE)
+    assert event.body == event_of(event.record, CHANNEL, SOURCE, PRODUCER)
     assert event.body.endswith(f',"time":"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"}}'.encode())
 
 
@@ -153,7 +155,7 @@ def test_existing_rows_have_the_same_identity_in_every_replay() -> None:
     row = Record(Action.PUT, encode_row((("id", 9),), [Column("v", 1)]))
 
     (event,) = EVENTS.of([row], 0)
-    assert b'"id":"channel \\"1\\"\\n:' in event.body
+    assert b'"id":"t\\"1\\":channel \\"1\\"\\n:' in event.body
     assert b'"time"' not in event.body
     assert event.body == expected_event(row)
 
@@ -165,3 +167,16 @@ def test_an_existing_row_that_was_changed_before_it_was_read_again_is_another_ev
     ids = [json.loads(event.body)["id"] for row in rows for event in EVENTS.of([row], 0)]
 
     assert ids[0] == ids[2] != ids[1]
+
+
+def test_equal_ids_are_of_equal_events() -> None:
+    """Two tunnels of a table, whose channels have the same names, and two settings of columns."""
+    change, row = at(1), Record(Action.PUT, encode_row((("id", 9),)))
+    narrow, wide = ColumnsConfig(include=("a",)), ColumnsConfig(include=("a", "b"))
+    producers = [producer_of("t-1", None), producer_of("t-2", None), *(producer_of("t-1", it) for it in (narrow, wide))]
+
+    made = [Events(CHANNEL, SOURCE, producer).of([record], 0) for producer in producers for record in (change, row)]
+
+    assert len({json.loads(event.body)["id"] for (event,) in made}) == len(made)
+    assert producer_of("t-1", ColumnsConfig()) == "t-1"
+    assert producer_of("t-1", narrow) == producer_of("t-1", ColumnsConfig(include=("a",)))

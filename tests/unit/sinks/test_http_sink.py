@@ -100,7 +100,7 @@ def sink(service: Service, secret: Path | None = None, rows: int = 10, **options
     )
     config = HttpSinkConfig(url=service.url, hmac_secret_file=secret)
     settings: dict[str, Any] = {"lanes": 4, "deadline": 5, "clock": lambda: NOW, **options}
-    return HttpSink(config, "ots://shop/orders", delivery=delivery, **settings)
+    return HttpSink(config, "ots://shop/orders", "t-1", delivery=delivery, **settings)
 
 
 def batch(*records: Record) -> Batch:
@@ -123,7 +123,7 @@ async def test_an_event_has_every_field(service: Service) -> None:
     assert service.stored == [
         {
             "specversion": "1.0",
-            "id": "c1:0.1700000000123456.1",
+            "id": "t-1:c1:0.1700000000123456.1",
             "source": "ots://shop/orders",
             "type": "dev.ots-tunnel.row.put",
             "subject": '{"id":7}',
@@ -230,7 +230,12 @@ async def test_transient_failures_are_retried_under_the_same_id(service: Service
 
 async def test_a_service_that_is_not_called_yet_is_not_known() -> None:
     made = HttpSink(
-        HttpSinkConfig(url="http://127.0.0.1:9/nowhere"), "ots://i/t", delivery=DeliveryConfig(), lanes=1, deadline=30
+        HttpSinkConfig(url="http://127.0.0.1:9/nowhere"),
+        "ots://i/t",
+        "t-1",
+        delivery=DeliveryConfig(),
+        lanes=1,
+        deadline=30,
     )
     await made.open()
     try:

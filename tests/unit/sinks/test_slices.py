@@ -196,7 +196,7 @@ async def test_records_that_make_no_change_are_looked_at_a_slice_per_round(recor
 async def test_events_are_made_a_slice_at_a_time_and_as_requests_need_them(records: list[Record]) -> None:
     rounds, limits = Rounds(), Limits()
     grouping: Grouping[Event] = Grouping(limits)
-    events = Events(CHANNEL, "ots://i/t")
+    events = Events(CHANNEL, "ots://i/t", "t-1")
 
     def make(some: list[Record], first: int) -> list[Event]:
         made = events.of(some, first)

@@ -1,8 +1,10 @@
 """Records as CloudEvents 1.0 in JSON batches, signed as Standard Webhooks describes; pure.
 
 A replay repeats the id of an event, so that a receiver recognizes repeated events by source and id. Equal ids are of
-equal events: that of a change has its sequence. An existing row has none, and is read again with what it has by then,
-by the same tunnel or by another one, whose channels may have the same names. So its id has a hash of the whole row.
+equal events. Channels of two tunnels of a table may have the same names, and two tunnels may deliver other columns, or
+an existing row once more, which an event between them has deleted: so an id begins with its producer, and then its
+channel. That of a change goes on with its sequence. An existing row has none, and is read again with what it has by
+then: it goes on with a hash of the whole row.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from ots_tunnel.config import ColumnsConfig
 from ots_tunnel.model import Action, ChannelId
 from ots_tunnel.protocol.plainbuffer.compiled import native
 from ots_tunnel.protocol.record import Record
@@ -49,12 +52,14 @@ class Events:
 
     Args:
         source: names the table, such as ``ots://instance/table``.
+        producer: see `producer_of`.
     """
 
-    def __init__(self, channel_id: ChannelId, source: str) -> None:
+    def __init__(self, channel_id: ChannelId, source: str, producer: str) -> None:
         self._channel_id = channel_id
         self._source = source
-        self._heads = _heads(channel_id, source)
+        self._producer = producer
+        self._heads = _heads(channel_id, source, producer)
 
     def of(self, records: list[Record], first: int) -> list[Event]:
         """The events of a slice of records, which begins at a place.
@@ -73,7 +78,7 @@ class Events:
         events: list[Event] = []
         size = 0
         for record in records[first : first + rows]:
-            body = event_of(record, self._channel_id, self._source)
+            body = event_of(record, self._channel_id, self._source, self._producer)
             events.append(Event(record.key, body, record, len(body) + 1))
             size += record.size
             if size >= SLICE_BYTES:
@@ -81,11 +86,19 @@ class Events:
         return events
 
 
-def event_of(record: Record, channel_id: ChannelId, source: str) -> bytes:
+def producer_of(tunnel_id: str, columns: ColumnsConfig | None) -> str:
+    """What the ids of events begin with: the tunnel, and a digest of the settings that change what is in them."""
+    if columns is None or columns == ColumnsConfig():
+        return tunnel_id
+    return f"{tunnel_id}-{hashlib.sha256(columns.model_dump_json().encode()).hexdigest()[:8]}"
+
+
+def event_of(record: Record, channel_id: ChannelId, source: str, producer: str) -> bytes:
     """The event of a record.
 
     Args:
         source: names the table, such as ``ots://instance/table``.
+        producer: see `producer_of`.
 
     Raises:
         CodecError: the record is malformed.
@@ -93,7 +106,7 @@ def event_of(record: Record, channel_id: ChannelId, source: str) -> bytes:
     sequence = record.sequence
     event = {
         "specversion": "1.0",
-        "id": _identity(record, channel_id),
+        "id": f"{producer}:{channel_id}:{_identity(record)}",
         "source": source,
         "type": _TYPES[record.action],
         "subject": json_text(json_key(record)),
@@ -107,11 +120,12 @@ def event_of(record: Record, channel_id: ChannelId, source: str) -> bytes:
     return b"".join((*body, b"}"))
 
 
-def _identity(record: Record, channel_id: ChannelId) -> str:
+def _identity(record: Record) -> str:
+    """Within a channel."""
     sequence = record.sequence
     if sequence is not None:
-        return f"{channel_id}:{sequence.epoch}.{sequence.timestamp_us}.{sequence.row_index}"
-    return f"{channel_id}:{_row_identity(record.body).decode()}"
+        return f"{sequence.epoch}.{sequence.timestamp_us}.{sequence.row_index}"
+    return _row_identity(record.body).decode()
 
 
 def _row_identity(body: bytes) -> bytes:
@@ -119,9 +133,9 @@ def _row_identity(body: bytes) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def _heads(channel_id: ChannelId, source: str) -> dict[Action, tuple[bytes, bytes, bytes]]:
+def _heads(channel_id: ChannelId, source: str, producer: str) -> dict[Action, tuple[bytes, bytes, bytes]]:
     """What stands in the events of each action before the identity, from there to the subject, and then to the data."""
-    identity, begin = json_text(channel_id).removesuffix('"'), json_text(source)
+    identity, begin = json_text(f"{producer}:{channel_id}").removesuffix('"'), json_text(source)
     return {
         action: (
             f'{{"specversion":"1.0","id":{identity}:'.encode(),

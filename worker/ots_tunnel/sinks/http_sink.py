@@ -29,7 +29,15 @@ from ots_tunnel.config import DeliveryConfig, HttpSinkConfig, SinkDocument
 from ots_tunnel.errors import ConfigError, SinkRejected
 from ots_tunnel.fence import Guard, RequestFence
 from ots_tunnel.sinks import Batch, Contact, Immediate, OnRefused, PageCost
-from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, Events, batch_body, hmac_key, signature_headers
+from ots_tunnel.sinks.cloud_events import (
+    CONTENT_TYPE,
+    Event,
+    Events,
+    batch_body,
+    hmac_key,
+    producer_of,
+    signature_headers,
+)
 from ots_tunnel.sinks.contact import Tries, Writes
 from ots_tunnel.sinks.feed import SliceFeed
 from ots_tunnel.sinks.grouping import Grouping, Limits
@@ -56,6 +64,7 @@ class HttpSink(Immediate):
 
     Args:
         source: names the table in every event, such as ``ots://instance/table``.
+        producer: begins the id of every event, see `producer_of`.
         delivery: size of a batch and pauses between tries.
         lanes: requests in flight per channel; those of one key are sent in sequence.
         deadline: D, the most seconds that a request may take (docs/architecture.md rule 4).
@@ -71,6 +80,7 @@ class HttpSink(Immediate):
         self,
         config: HttpSinkConfig,
         source: str,
+        producer: str,
         *,
         delivery: DeliveryConfig,
         lanes: int,
@@ -85,6 +95,7 @@ class HttpSink(Immediate):
         self._timeout = min(config.timeout_seconds, deadline)
         self._deadline = deadline
         self._source = source
+        self._producer = producer
         self._limits = Limits(delivery.batch_max_rows, delivery.batch_max_bytes)
         self._backoff = write_backoff(delivery.retry)
         self._lanes = lanes
@@ -107,6 +118,7 @@ class HttpSink(Immediate):
         return cls(
             section,
             f"ots://{config.source.instance}/{config.source.table}",
+            producer_of(config.source.tunnel_id, config.delivery.columns),
             delivery=config.delivery,
             lanes=config.client.lanes_per_channel,
             deadline=config.client.write_deadline,
@@ -128,7 +140,7 @@ class HttpSink(Immediate):
             CodecError: a record is malformed.
         """
         grouping: Grouping[Event] = Grouping(self._limits)
-        events = Events(batch.channel_id, self._source)
+        events = Events(batch.channel_id, self._source, self._producer)
         feed = SliceFeed(batch.records, events.of, grouping, self._limits, self._turns)
 
         async def deliver(taken: tuple[Event, ...]) -> None:

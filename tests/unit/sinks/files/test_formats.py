@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 import io
 import json
+import math
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -118,6 +121,17 @@ def test_readers_skip_groups_by_the_bounds_of_typed_columns(tmp_path: Path) -> N
     assert (columns["i"].statistics.min, columns["i"].statistics.max) == (2**62, 2**62)
     assert columns["s"].has_dictionary_page
     assert not columns["cells.list.element.name"].statistics
+
+
+def test_readers_that_skip_groups_find_rows_of_nan(tmp_path: Path) -> None:
+    values = (1.5, math.nan)
+    records = [Record(Action.PUT, encode_row((("pk", n),), (Column("d", value, 1),))) for n, value in enumerate(values)]
+    written(Parquet(form=TYPED), tmp_path / "f", *records)
+
+    double = pc.field("d")
+    for question in (double.is_nan(), double != 1.5, ~(double <= 1.5)):
+        found = ds.dataset(tmp_path / "f").to_table(filter=question)
+        assert found.column("key").to_pylist() == [{"pk": 1}]
 
 
 def test_rows_of_many_columns_are_held_in_bounds(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ bodies = st.builds(
     st.booleans(),
     st.none() | sequences,
 )
-records = st.builds(Record, st.sampled_from(Action), bodies, st.none() | st.just(b"origin"))
+records = st.builds(Record, st.sampled_from(Action), bodies, st.none() | bodies)
 sets = st.frozensets(names.map(str.encode), max_size=3)
 renames = st.dictionaries(names.map(str.encode), st.sampled_from([b"a", b"b", b"new", b"price"]), max_size=2)
 _values = (st.sampled_from(["", "a", "ab"]), st.integers(-1, 1), st.sampled_from([b"", b"\x01"]))

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from ots_tunnel.config import DeliveryConfig
 from ots_tunnel.errors import SinkRejected
 from ots_tunnel.model import Action, CellOp, SequenceInfo
-from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row
+from ots_tunnel.protocol.plainbuffer.codec import DecodedRow, decode_row, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.middleware.transform import Omitted, Transform
@@ -54,6 +54,18 @@ def test_columns_get_other_names_and_keep_everything_else() -> None:
         Column("alt", None, 5, CellOp.DELETE_ONE_VERSION),
     ]
     assert omitted == Omitted()
+
+
+@pytest.mark.parametrize("action", [Action.UPDATE, Action.DELETE])
+def test_previous_values_are_of_the_columns_that_pass(action: Action) -> None:
+    made = transform(columns={"exclude": ["note"], "rename": {"price": "preis"}})
+    assert made is not None
+    origin = encode_row(KEY, (Column("price", 1.5, 1), Column("note", "secret", 1)))
+    found = Record(action, encode_row(KEY, (Column("price", 3.5, 2),), delete=action is Action.DELETE), origin)
+
+    (passed,) = made.apply([found], Omitted())
+
+    assert passed.origin_columns == (Column("preis", 1.5, 1),)
 
 
 def test_a_put_of_which_no_cell_is_left_still_replaces_the_row() -> None:

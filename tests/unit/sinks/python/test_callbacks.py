@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import sys
 import threading
 import weakref
 from collections.abc import Coroutine
@@ -99,3 +100,16 @@ async def test_what_a_cancelled_caller_would_have_awaited_is_closed() -> None:
 
     assert kept == []
     assert inspect.getcoroutinestate(made[0]) == inspect.CORO_CLOSED
+
+
+async def test_a_coroutine_that_exits_fails_as_a_function_does() -> None:
+    """Its SystemExit would end the event loop, and the process with exit code 0."""
+
+    async def leaves() -> None:
+        sys.exit(0)
+
+    thread = CallbackThread("test")
+    for callback in (leaves, sys.exit):
+        with pytest.raises(RuntimeError, match="the callback raised SystemExit"):
+            await thread.call(callback)
+    thread.close()

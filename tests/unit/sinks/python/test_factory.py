@@ -13,6 +13,7 @@ from ots_tunnel.sinks.python.factory import load_factory
 from ots_tunnel.sinks.python.sink import ProcessorSink
 
 MODULE = """
+import sys
 from ots_tunnel import SimpleProcessorFactory
 
 def process(context, records):
@@ -25,6 +26,9 @@ def make():
 
 def broken():
     raise RuntimeError("no database")
+
+def exits():
+    sys.exit(0)
 
 number = 5
 
@@ -46,6 +50,7 @@ def lazy_async():
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "shop_processors.py").write_text(MODULE)
     (tmp_path / "shop_broken.py").write_text("import no_such_library")
+    (tmp_path / "shop_exits.py").write_text("raise SystemExit(0)")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "shop_processors", raising=False)
 
@@ -66,6 +71,8 @@ def test_a_factory_or_the_function_that_makes_one(name: str) -> None:
             "shop_broken:factory",
             "'shop_broken' cannot be imported: ModuleNotFoundError: No module named 'no_such_library'",
         ),
+        ("shop_exits:factory", "'shop_exits' cannot be imported: SystemExit: 0"),
+        ("shop_processors:exits", "'shop_processors:exits' raised SystemExit: 0"),
         ("shop_processors:absent", "module 'shop_processors' has no 'absent'"),
         ("shop_processors:number", "is a int, allowed is a ProcessorFactory"),
         ("shop_processors:process", "raised TypeError"),

@@ -18,6 +18,8 @@ logger = logging.getLogger(__name__)
 OVERDUE_AFTER: Final = 2.0
 #: Seconds until the document has told its limit, which is 45 s by default.
 USUAL_SECONDS: Final = 45.0 + OVERDUE_AFTER
+#: Seconds for telling why the process ends.
+TELLING: Final = 1.0
 
 
 class LastResort:
@@ -57,7 +59,14 @@ class LastResort:
         self.begin()
 
     def _give_up(self) -> None:
+        # the log may be what hangs: a handler of the user's code, or a pipe that is not read
+        telling = threading.Thread(target=self._tell, name="last resort", daemon=True)
+        with contextlib.suppress(RuntimeError):  # the system starts no thread: it ends untold
+            telling.start()
+            telling.join(TELLING)
+        self._end(OTHER_ERROR if self._code is None else self._code)
+
+    def _tell(self) -> None:
         late = "the drain is overdue" if self._code is None else "a thread does not end"
         logger.critical(f"{late}: the process ends", extra={"action": LogAction.DRAIN_OVERDUE, "seconds": self.seconds})
         logging.shutdown()
-        self._end(OTHER_ERROR if self._code is None else self._code)

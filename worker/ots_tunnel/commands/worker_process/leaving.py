@@ -21,8 +21,8 @@ def leave(code: int) -> NoReturn:
     threading._shutdown()  # type: ignore[attr-defined]  # multiprocessing ends its processes by the same three calls
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        # as Python does: one may be missing from the start, or closed by the user's code
-        if stream is not None and not stream.closed:
-            with contextlib.suppress(OSError):  # a reader that is gone
+        # as Python does: one may be missing from the start, or closed or replaced by the user's code
+        if stream is not None and not getattr(stream, "closed", False):
+            with contextlib.suppress(OSError, AttributeError):  # a reader that is gone, an object that cannot flush
                 stream.flush()
     os._exit(code)

@@ -37,8 +37,8 @@ def run_and_leave(
     try:
         place, running = begin(last_resort)
         code = asyncio.run(_exit_code_of(running, place, termination_log, last_resort))
-    except Exception as error:
-        # the pod's termination message has to say why it ended, also for a bug
+    except (Exception, SystemExit) as error:
+        # the pod's termination message has to say why it ended, also for a bug, and for a user's task that exits
         code = _report(error, place, termination_log)
     last_resort.leave_with(code)
     leave(code)
@@ -56,11 +56,14 @@ async def _exit_code_of(
     except Exception as error:
         # the pod's termination message has to say why it ended, also for a bug
         code = _report(error, place, termination_log)
+    except BaseException:
+        last_resort.begin()  # a task of the user's code has ended the loop, and a thread of it may hang
+        raise
     last_resort.leave_with(code)
     return code
 
 
-def _report(error: Exception, place: Place | None, termination_log: Path) -> int:
+def _report(error: Exception | SystemExit, place: Place | None, termination_log: Path) -> int:
     """Log an error that ends the process, keep it as the termination message, and return its exit code."""
     text = f"{type(error).__name__}: {error}"
     if isinstance(error, TunnelError):

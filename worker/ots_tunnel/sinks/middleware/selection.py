@@ -51,7 +51,7 @@ class Selection:
             if end > first:
                 omitted.records += dropped
                 omitted.cells += cells
-                return passed, end
+                return self._transform.with_origins(passed), end
             end = first + 1
         return self._transform.apply(records[first:end], omitted), end
 
@@ -62,8 +62,14 @@ def _settings(transform: Transform) -> tuple[Any, ...]:
     prefixes = tuple((_text(name), _text(prefix)) for name, prefix in transform.key_prefixes.items())
     bounds = transform.key_bounds
     begin, end = ((), ()) if bounds is None else (_bound(bounds.begin), _bound(bounds.end))
-    changes = bool(transform.include or transform.exclude or transform.rename)
-    return actions, prefixes, begin, end, _names(transform) if changes else None, transform.include is None
+    return (
+        actions,
+        prefixes,
+        begin,
+        end,
+        _names(transform) if transform.changes_columns else None,
+        transform.include is None,
+    )
 
 
 def _names(transform: Transform) -> dict[bytes, bytes | bool | None]:

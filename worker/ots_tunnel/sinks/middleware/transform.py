@@ -84,7 +84,17 @@ class Transform:
                 omitted.records += 1
             else:
                 passed.append(changed)
-        return passed
+        return self.with_origins(passed)
+
+    def with_origins(self, records: list[Record]) -> list[Record]:
+        """The records, whose previous values are of the columns that reach the sink, by their names there.
+
+        Raises:
+            CodecError: the row of previous values is malformed.
+        """
+        if not self.changes_columns:
+            return records
+        return [record if record.origin is None else self._with_origin(record, record.origin) for record in records]
 
     def _passes(self, record: Record) -> bool:
         if record.action not in self.actions:
@@ -96,7 +106,7 @@ class Transform:
         return _begins(record.primary_key, self.key_prefixes)
 
     def _with_columns(self, record: Record, omitted: Omitted) -> Record | None:
-        if record.action is Action.DELETE or not (self.include or self.exclude or self.rename):
+        if record.action is Action.DELETE or not self.changes_columns:
             return record
         span = scan_whole_row(record.body)  # what is joined gets checksums anew, and nothing that is behind a row
         kept = [cell for cell in span.cells if self.keeps(cell.name)]
@@ -123,6 +133,17 @@ class Transform:
                 f"delivery.columns.rename: a record has {new!r}, which is what {name!r} becomes: exclude or rename one "
                 "of them",
             )
+
+    def _with_origin(self, record: Record, origin: bytes) -> Record:
+        span = scan_whole_row(origin)
+        cells = [self._renamed(cell) for cell in span.cells if self.keeps(cell.name)]
+        kept = join_row(span.key, span.key_checksums, cells, delete=span.delete_marker, sequence=span.sequence)
+        return Record(record.action, record.body, kept)
+
+    @property
+    def changes_columns(self) -> bool:
+        """Whether columns are left out or renamed."""
+        return bool(self.include or self.exclude or self.rename)
 
     def keeps(self, name: bytes) -> bool:
         """Whether a column reaches the sink."""

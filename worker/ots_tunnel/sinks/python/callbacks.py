@@ -154,6 +154,10 @@ async def _awaited(result: Awaitable[Any]) -> Any:
         if task is None or task.cancelling():
             raise
         raise _as_error(raised) from raised  # the task is not cancelled: the callback itself raised it
+    except (Exception, GeneratorExit):
+        raise
+    except BaseException as raised:  # `sys.exit` would end the loop, and the process as if all were done
+        raise _as_error(raised) from raised
 
 
 def _fits_a_future(raised: BaseException) -> bool:

@@ -25,7 +25,7 @@ def load_factory(name: str) -> ProcessorFactory:
     module_name, _, attribute = name.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # importing runs the user's code, which may raise anything
+    except (Exception, SystemExit) as error:  # importing runs the user's code, which may raise anything
         where = _WHERE if isinstance(error, ModuleNotFoundError) else ""
         raise ConfigError(
             f"{FIELD}: {module_name!r} cannot be imported: {type(error).__name__}: {error}{where}"
@@ -47,7 +47,7 @@ def load_factory(name: str) -> ProcessorFactory:
 def _made_by(function: Callable[[], Any], name: str) -> Any:
     try:
         return function()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(f"{FIELD}: {name!r} raised {type(error).__name__}: {error}") from error
 
 
