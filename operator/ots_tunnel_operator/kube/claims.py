@@ -139,6 +139,8 @@ class Claims:
         found = _holder(metadata)
         if found == self._mine:
             return self._after_a_takeover(metadata, uid)
+        # that it waited before, or did not have to, says nothing of the next claim, whose answer may be lost
+        self._waits.pop(uid, None)
         if found and not await self._is_gone(found, metadata["namespace"], self._sighting(uid, found)):
             self._log(metadata, uid, found)
             return Claim.ELSEWHERE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, cast
 
 import pytest
@@ -154,6 +155,32 @@ async def test_the_next_leader_waits_after_a_takeover_as_well() -> None:
     scene.now += TAKEOVER_SECONDS
     assert await scene.claim(scene.operator("b/lease")) is Claim.OURS
     assert len(scene.kube.writes) == 1
+
+
+@pytest.mark.parametrize("status", [500, 409], ids=["lost", "sent twice"])
+async def test_a_takeover_whose_answer_is_lost_is_acted_on_after_a_while_too(
+    status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene()
+    scene.claimed_by("b/lease")
+    assert await scene.claim() is Claim.OURS  # it has served the object before
+    scene.claimed_by("a/lease")
+    scene.renew()
+    await scene.claim()
+    scene.now += TAKEOVER_SECONDS
+    patch = scene.kube.patch
+
+    async def lose(*arguments: Any, **more: Any) -> Manifest:
+        await patch(*arguments, **more)
+        raise KubeError(status, "Lost", "the answer is lost")
+
+    with monkeypatch.context() as losing, contextlib.suppress(KubeError):
+        losing.setattr(scene.kube, "patch", lose)
+        await scene.claim()
+
+    assert (scene.holder, await scene.claim()) == ("b/lease", Claim.ELSEWHERE)
+    scene.now += GRACE_SECONDS
+    assert await scene.claim() is Claim.OURS
 
 
 async def test_a_claim_that_comes_back_after_a_takeover_is_respected() -> None:
