@@ -105,9 +105,12 @@ class Deleter:
                     if remains is not None:
                         await self._claim(remains)
                         remains = await self._vouched(remains)
+                        decided = remains.decided
                         await self._policy.carry_out(remains, cache)
                         await self._tell_kept(remains, cache)
                         remains = await self._shown_to_others(remains, cache)
+                        if remains is not None and remains.decided != decided:
+                            continue
                     return remains
                 except Exception as error:
                     # whatever goes wrong must not hold the object for longer than the time limit; that it cannot be

@@ -35,10 +35,13 @@ class Server(KubeMemory):
     between: Callable[[], None] = lambda: None
     """Called with every refusal."""
     patches: list[Manifest] = field(default_factory=list)
+    while_status: Callable[[], None] = lambda: None
+    """Called with every write of a status."""
 
     async def patch(self, kind: Kind, namespace: str, name: str, change: Manifest, subresource: str = "") -> Manifest:
         assert kind.kind == KEY[0]
         if subresource:
+            self.while_status()
             return {"metadata": dict(self.metadata)} if KEY in self.objects else {}
         self.patches.append(change)
         if self.refusals:
@@ -186,6 +189,23 @@ async def test_a_policy_that_changes_before_the_release_is_carried_out() -> None
     await finish(kube)
 
     assert kube.objects == {}
+
+
+async def test_a_policy_that_changes_while_another_finalizer_holds_the_object_is_carried_out() -> None:
+    kube = server(finalizers=[OTHER, names.FINALIZER])
+    kube.objects[KEY]["status"] = {"tunnel": {"id": "an-adopted-one", "createdByOperator": False}}
+    record = {"metadata": {"name": f"{NAME}-snapshot", "labels": names.labels(NAME, names.ROLE_SNAPSHOT)}}
+    kube.objects["ConfigMap", f"{NAME}-snapshot"] = record
+
+    def edit() -> None:
+        kube.objects[KEY]["spec"]["deletionPolicy"] = "Delete"
+
+    kube.while_status = edit
+
+    await finish(kube)
+
+    assert kube.metadata["finalizers"] == [OTHER]
+    assert set(kube.objects) == {KEY}
 
 
 async def test_a_release_that_is_refused_is_told_by_an_event() -> None:
