@@ -13,7 +13,7 @@ from typing import Any
 
 from ots_tunnel_operator.api.identity import TunnelIdentity, identity_of
 from ots_tunnel_operator.api.secrets import SECRET_REFERENCES
-from ots_tunnel_operator.routes import Place, Route, Routes, leads, route_of, waits
+from ots_tunnel_operator.routes import Place, Route, Routes, leads, route_of
 from ots_tunnel_operator.times import parse_time
 from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.world import Competitor
@@ -26,9 +26,9 @@ class Concern:
     competitor: Competitor
     identity: TunnelIdentity | None
     route: Route | None
-    """Of a copy that is neither suspended nor completed."""
-    waits: bool
-    """Whether it waits for the end of a circle of copies."""
+    """Of a copy of changes from table to table."""
+    leads: bool
+    """Whether it leads changes on, by that route: not of a copy that is suspended or completed."""
     secrets: frozenset[Place]
     wakes: tuple[object, ...]
     """The parts of the object whose change wakes it; the operator itself writes the rest."""
@@ -48,19 +48,20 @@ class Concerns:
 
     def changed(self, body: Mapping[str, Any]) -> set[Place]:
         """Take over an object, and return whom the change concerns: nobody, where only the status changed."""
-        place, after = _place(body), _concern(body)
+        place = _place(body)
         before = self._objects.get(place)
+        after = _concern(body)
         if before == after:
             return set()
         concerned = {place}
         if before is not None and before.identity != after.identity:
             concerned |= self._sharers(before.identity)
-        if before is not None and (before.route, before.waits) != (after.route, after.waits):
-            concerned |= self._led_on(before.route) | self._led_on(after.route)
+        if before is not None and (before.route, before.leads) != (after.route, after.leads):
+            concerned |= self._led_on(before) | self._led_on(after)
         self._drop(place)
         self._objects[place] = after
-        if after.route is not None:
-            self._routes.put(place, after.competitor, after.route, waits=after.waits)
+        if after.route is not None and after.leads:
+            self._routes.put(place, after.competitor, after.route)
         if after.identity is not None:
             self._rivals[after.identity][place] = after.competitor
         for secret in after.secrets:
@@ -74,7 +75,7 @@ class Concerns:
         if before is None or before.competitor.uid != body["metadata"].get("uid"):
             return set()
         self._drop(place)
-        return self._sharers(before.identity) | self._led_on(before.route)
+        return self._sharers(before.identity) | self._led_on(before)
 
     def rivals(self, identity: TunnelIdentity | None) -> tuple[Competitor, ...]:
         """The objects on a tunnel."""
@@ -88,7 +89,7 @@ class Concerns:
     def way_back(self, place: Place) -> tuple[Competitor, ...]:
         """The elder objects that would lead an object's copy back to its source, in the order of the way."""
         found = self._objects.get(place)
-        if found is None or found.route is None:
+        if found is None or found.route is None or not found.leads:
             return ()
         return self._routes.way_back(found.route, found.competitor)
 
@@ -103,8 +104,8 @@ class Concerns:
     def _sharers(self, identity: TunnelIdentity | None) -> set[Place]:
         return set() if identity is None else set(self._rivals.get(identity, {}))
 
-    def _led_on(self, route: Route | None) -> set[Place]:
-        return set() if route is None else self._routes.behind(route)
+    def _led_on(self, by: Concern) -> set[Place]:
+        return set() if by.route is None or not by.leads else self._routes.behind(by.route)
 
     def _drop(self, place: Place) -> None:
         before = self._objects.pop(place, None)
@@ -114,7 +115,7 @@ class Concerns:
             self._rivals[before.identity].pop(place, None)
             if not self._rivals[before.identity]:
                 del self._rivals[before.identity]
-        if before.route is not None:
+        if before.route is not None and before.leads:
             self._routes.drop(place, before.route)
         for secret in before.secrets:
             self._users[secret].discard(place)
@@ -153,11 +154,11 @@ def _concern(body: Mapping[str, Any]) -> Concern:
         tuple(sorted((key, value) for key, value in annotations.items() if "last-" not in key)),
     )
     try:
-        identity, route = identity_of(spec), route_of(spec) if leads(body) else None
+        identity, route = identity_of(spec), route_of(spec)
     except (ValueError, TypeError, AttributeError):
         # a spec of another release; its own pass reports it
         identity = route = None
-    return Concern(competitor(body), identity, route, waits(body), _secrets(metadata["namespace"], spec), wakes)
+    return Concern(competitor(body), identity, route, leads(body), _secrets(metadata["namespace"], spec), wakes)
 
 
 def _secrets(namespace: str, spec: Mapping[str, Any]) -> frozenset[Place]:

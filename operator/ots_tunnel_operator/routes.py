@@ -7,7 +7,9 @@ record per round, and the lag never ends. The same holds for a longer way, A to 
 Of the objects of such a circle the youngest one has to wait, because the others were there before: it looks for a way
 from its destination back to its source that consists of elder objects alone. An object leads nothing on if it copies
 existing rows only, has another sink than a table, or a filter, which may be what keeps the circle open; nor while it is
-suspended or completed, as the former direction of a failover is, or waits for the end of a circle itself.
+suspended or completed, as the former direction of a failover is, or waits for the end of a circle itself. The last is
+no matter of its status, which a failed pass leaves Unknown: of the objects in question the eldest waits for none, and
+each younger one for the elder ones that do not wait.
 
     elder    shop/a: orders -> copy
     younger  shop/b: copy -> orders       waits: shop/a leads back from orders to copy
@@ -16,11 +18,10 @@ suspended or completed, as the former direction of a failover is, or waits for t
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ots_tunnel_operator.api.identity import region_in
-from ots_tunnel_operator.reasons import Reason
 from ots_tunnel_operator.world.world import Competitor
 
 Place = tuple[str, str]
@@ -48,9 +49,9 @@ class Routes:
     def __init__(self) -> None:
         self._from: defaultdict[TableIdentity, dict[Place, _Step]] = defaultdict(dict)
 
-    def put(self, place: Place, competitor: Competitor, route: Route, *, waits: bool) -> None:
-        """Take over the route of an object; one that waits for the end of a circle leads nothing on."""
-        self._from[route.source][place] = _Step(competitor, route, waits)
+    def put(self, place: Place, competitor: Competitor, route: Route) -> None:
+        """Take over the route of an object."""
+        self._from[route.source][place] = _Step(competitor, route)
 
     def drop(self, place: Place, route: Route) -> None:
         """Forget the route of an object."""
@@ -60,15 +61,7 @@ class Routes:
 
     def behind(self, route: Route) -> set[Place]:
         """The objects that lead on what arrives by a route, or wait to: those of every circle that it is a part of."""
-        found: set[Place] = set()
-        tables, seen = [route.destination], {route.destination}
-        while tables:
-            for place, step in self._from.get(tables.pop(), {}).items():
-                found.add(place)
-                if step.route.destination not in seen:
-                    seen.add(step.route.destination)
-                    tables.append(step.route.destination)
-        return found
+        return set(self._behind(route))
 
     def way_back(self, route: Route, own: Competitor) -> tuple[Competitor, ...]:
         """The shortest way from a route's destination to its source by elder objects; empty where there is none.
@@ -77,48 +70,63 @@ class Routes:
             route: of the object.
             own: the object itself; elder than it is what was created before, then what has the lesser uid.
         """
-        ways: deque[tuple[TableIdentity, tuple[Competitor, ...]]] = deque([(route.destination, ())])
-        seen = {route.destination}
-        while ways:
-            table, way = ways.popleft()
-            for step in sorted(self._from.get(table, {}).values(), key=lambda step: _age(step.competitor)):
-                if step.waits or _age(step.competitor) >= _age(own):
-                    continue
-                longer, destination = (*way, step.competitor), step.route.destination
-                if destination == route.source:
-                    return longer
-                if destination not in seen:
-                    seen.add(destination)
-                    ways.append((destination, longer))
-        return ()
+        elders = [step for step in self._behind(route).values() if _age(step) < (own.created, own.uid)]
+        if all(step.route.destination != route.source for step in elders):
+            return ()
+        leading = defaultdict[TableIdentity, list[_Step]](list)
+        for step in sorted(elders, key=_age):
+            if not _way(step.route, leading):
+                leading[step.route.source].append(step)
+        return _way(route, leading)
+
+    def _behind(self, route: Route) -> dict[Place, _Step]:
+        found = dict[Place, _Step]()
+        tables, seen = [route.destination], {route.destination}
+        while tables:
+            for place, step in self._from.get(tables.pop(), {}).items():
+                found[place] = step
+                if step.route.destination not in seen:
+                    seen.add(step.route.destination)
+                    tables.append(step.route.destination)
+        return found
 
 
 class _Step(NamedTuple):
     competitor: Competitor
     route: Route
-    waits: bool
 
 
-def _age(competitor: Competitor) -> tuple[float, str]:
-    return competitor.created, competitor.uid
+def _age(step: _Step) -> tuple[float, str]:
+    return step.competitor.created, step.competitor.uid
+
+
+def _way(route: Route, leading: Mapping[TableIdentity, Sequence[_Step]]) -> tuple[Competitor, ...]:
+    """The shortest way from a route's destination to its source by objects that lead on; empty where there is none."""
+    tables, steps = deque([route.destination]), dict[TableIdentity, _Step]()
+    while tables:
+        for step in leading.get(tables.popleft(), ()):
+            destination = step.route.destination
+            if destination == route.source:
+                return _back_along(steps, step, route.destination)
+            if destination not in steps and destination != route.destination:
+                steps[destination] = step
+                tables.append(destination)
+    return ()
+
+
+def _back_along(steps: Mapping[TableIdentity, _Step], last: _Step, start: TableIdentity) -> tuple[Competitor, ...]:
+    """The objects from a table to the last step; `steps` has the one by which each table in between was reached."""
+    way = [last]
+    while way[-1].route.source != start:
+        way.append(steps[way[-1].route.source])
+    return tuple(step.competitor for step in reversed(way))
 
 
 def leads(body: Mapping[str, Any]) -> bool:
     """Whether an object leads changes on, or would do so at the end of what it waits for."""
-    return not (body.get("spec") or {}).get("suspend") and not _has(body, "Completed")
-
-
-def waits(body: Mapping[str, Any]) -> bool:
-    """Whether an object waits for the end of a circle."""
-    return _has(body, "Stalled", Reason.COPY_CIRCLE)
-
-
-def _has(body: Mapping[str, Any], kind: str, reason: str | None = None) -> bool:
     conditions = (body.get("status") or {}).get("conditions") or ()
-    return any(
-        item.get("type") == kind and item.get("status") == "True" and reason in (None, item.get("reason"))
-        for item in conditions
-    )
+    is_completed = any((item.get("type"), item.get("status")) == ("Completed", "True") for item in conditions)
+    return not is_completed and not (body.get("spec") or {}).get("suspend")
 
 
 def route_of(spec: Mapping[str, Any]) -> Route | None:

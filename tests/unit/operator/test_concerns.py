@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from ots_tunnel_operator.concerns import Concerns, competitor
+from ots_tunnel_operator.reasons import Problem, Reason
+from ots_tunnel_operator.report.unobserved import unobserved_status
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.world import Competitor
 from tests.support.operator.objects import tunnel_object
@@ -156,9 +158,8 @@ def with_condition(document: dict[str, Any], kind: str, reason: str) -> dict[str
     [
         copy("a", "1", "x", "y", suspend=True),
         with_condition(copy("a", "1", "x", "y"), "Completed", "EndTimeReached"),
-        with_condition(copy("a", "1", "x", "y"), "Stalled", "CopyCircle"),
     ],
-    ids=["suspended", "completed", "waits itself"],
+    ids=["suspended", "completed"],
 )
 def test_an_elder_that_copies_nothing_now_stops_no_copy_back(elder: dict[str, Any]) -> None:
     concerns = Concerns()
@@ -191,14 +192,31 @@ def test_an_object_that_copies_nothing_waits_for_nothing(younger: dict[str, Any]
     assert concerns.way_back(("shop", "b")) == ()
 
 
-def test_one_that_waits_keeps_waiting_and_is_woken() -> None:
+@pytest.mark.parametrize("seen", ["True", "Unknown", ""], ids=["stalled", "not observed", "new"])
+def test_of_three_the_youngest_runs_while_the_second_waits_whatever_was_seen_of_that(seen: str) -> None:
     concerns = Concerns()
-    elder = copy("a", "1", "x", "y")
-    concerns.changed(elder)
-    concerns.changed(with_condition(copy("b", "2", "y", "x"), "Stalled", "CopyCircle"))
+    elder, waiting = copy("a", "1", "x", "y"), copy("b", "2", "y", "x")
+    conditions = [{"type": "Stalled", "status": seen, "reason": "CopyCircle"}] if seen else []
+    for document in (copy("c", "3", "x", "y"), elder, waiting | {"status": {"conditions": conditions}}):
+        concerns.changed(document)
 
+    assert concerns.way_back(("shop", "a")) == concerns.way_back(("shop", "c")) == ()
     assert names(concerns.way_back(("shop", "b"))) == ["a"]
-    assert concerns.deleted(elder) == {("shop", "b")}
+    assert concerns.deleted(elder) == {("shop", "b"), ("shop", "c")}
+    assert concerns.way_back(("shop", "b")) == ()
+    assert names(concerns.way_back(("shop", "c"))) == ["b"]
+
+
+def test_that_a_pass_of_one_that_waits_fails_wakes_no_other() -> None:
+    concerns = Concerns()
+    waiting = with_condition(copy("b", "2", "y", "x"), "Stalled", "CopyCircle")
+    for document in (copy("a", "1", "x", "y"), waiting, copy("c", "3", "x", "y")):
+        concerns.changed(document)
+    problem = Problem(Reason.API_SERVER_REFUSED, "403")
+    status = unobserved_status(waiting["status"], problem, generation=1, observed=NOW, now=NOW)
+
+    assert concerns.changed(waiting | {"status": status}) == set()
+    assert concerns.way_back(("shop", "c")) == ()
 
 
 def test_the_end_of_a_route_wakes_who_waited_for_it() -> None:
