@@ -28,7 +28,7 @@ class Concern:
     route: Route | None
     """Of a copy of changes from table to table."""
     leads: bool
-    """Whether it leads changes on, by that route: not of a copy that is suspended or completed."""
+    """Whether it leads changes on, by that route: not of a copy that is suspended, completed or released."""
     secrets: frozenset[Place]
     wakes: tuple[object, ...]
     """The parts of the object whose change wakes it; the operator itself writes the rest."""
@@ -47,10 +47,10 @@ class Concerns:
         return len(self._objects)
 
     def changed(self, body: Mapping[str, Any]) -> set[Place]:
-        """Take over an object, and return whom the change concerns: nobody, where only the status changed."""
+        """Take over an object, and return whom the change concerns; one of its status may end what it leads on."""
         place = _place(body)
         before = self._objects.get(place)
-        after = _concern(body)
+        after = _concern(body, before)
         if before == after:
             return set()
         concerned = {place}
@@ -143,7 +143,8 @@ def _place(body: Mapping[str, Any]) -> Place:
     return body["metadata"]["namespace"], body["metadata"]["name"]
 
 
-def _concern(body: Mapping[str, Any]) -> Concern:
+def _concern(body: Mapping[str, Any], before: Concern | None = None) -> Concern:
+    """What an object depends on; `before` is what was known of the name until now."""
     metadata, spec = body["metadata"], body.get("spec") or {}
     annotations = metadata.get("annotations") or {}
     wakes = (
@@ -158,7 +159,10 @@ def _concern(body: Mapping[str, Any]) -> Concern:
     except (ValueError, TypeError, AttributeError):
         # a spec of another release; its own pass reports it
         identity = route = None
-    return Concern(competitor(body), identity, route, leads(body), _secrets(metadata["namespace"], spec), wakes)
+    own = competitor(body)
+    led = before is not None and before.competitor.uid == own.uid and before.leads
+    secrets = _secrets(metadata["namespace"], spec)
+    return Concern(own, identity, route, leads(body, before=led), secrets, wakes)
 
 
 def _secrets(namespace: str, spec: Mapping[str, Any]) -> frozenset[Place]:

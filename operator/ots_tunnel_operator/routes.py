@@ -6,10 +6,10 @@ record per round, and the lag never ends. The same holds for a longer way, A to 
 
 Of the objects of such a circle the youngest one has to wait, because the others were there before: it looks for a way
 from its destination back to its source that consists of elder objects alone. An object leads nothing on if it copies
-existing rows only, has another sink than a table, or a filter, which may be what keeps the circle open; nor while it is
-suspended or completed, as the former direction of a failover is, or waits for the end of a circle itself. The last is
-no matter of its status, which a failed pass leaves Unknown: of the objects in question the eldest waits for none, and
-each younger one for the elder ones that do not wait.
+existing rows only, has another sink than a table, or a filter, which may be what keeps the circle open; nor once it
+is completed, suspended as the former direction of a failover, or released by its deletion; nor while it waits for the
+end of a circle itself. The last is no matter of its status, which a failed pass leaves Unknown: of the objects in
+question the eldest waits for none, and each younger one for the elder ones that do not wait.
 
     elder    shop/a: orders -> copy
     younger  shop/b: copy -> orders       waits: shop/a leads back from orders to copy
@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ots_tunnel_operator.api.identity import region_in
+from ots_tunnel_operator.names import FINALIZER
 from ots_tunnel_operator.world.world import Competitor
 
 Place = tuple[str, str]
@@ -122,11 +123,28 @@ def _back_along(steps: Mapping[TableIdentity, _Step], last: _Step, start: TableI
     return tuple(step.competitor for step in reversed(way))
 
 
-def leads(body: Mapping[str, Any]) -> bool:
-    """Whether an object leads changes on, or would do so at the end of what it waits for."""
+def leads(body: Mapping[str, Any], *, before: bool) -> bool:
+    """Whether an object leads changes on, or would do so at the end of what it waits for.
+
+    Args:
+        body: the object.
+        before: whether it did when it was seen last. A suspended one does until it was seen without a worker, and what
+            no pass could look at is as it was.
+    """
+    metadata = body["metadata"]
+    if metadata.get("deletionTimestamp") and FINALIZER not in (metadata.get("finalizers") or ()):
+        return False
+    if _condition(body, "Completed") == "True":
+        return False
+    if not (body.get("spec") or {}).get("suspend"):
+        return True
+    suspended = _condition(body, "Suspended")
+    return suspended == "False" or (suspended != "True" and before)
+
+
+def _condition(body: Mapping[str, Any], kind: str) -> str:
     conditions = (body.get("status") or {}).get("conditions") or ()
-    is_completed = any((item.get("type"), item.get("status")) == ("Completed", "True") for item in conditions)
-    return not is_completed and not (body.get("spec") or {}).get("suspend")
+    return next((str(item.get("status")) for item in conditions if item.get("type") == kind), "")
 
 
 def route_of(spec: Mapping[str, Any]) -> Route | None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ots_tunnel_operator.concerns import Concerns, competitor
+from ots_tunnel_operator.names import FINALIZER
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.report.unobserved import unobserved_status
 from ots_tunnel_operator.times import timestamp
@@ -153,13 +154,20 @@ def with_condition(document: dict[str, Any], kind: str, reason: str) -> dict[str
     return document | {"status": {"conditions": [{"type": kind, "status": "True", "reason": reason}]}}
 
 
+def released(document: dict[str, Any]) -> dict[str, Any]:
+    """The same while only another finalizer holds it: every worker has ended."""
+    marks = {"deletionTimestamp": timestamp(NOW), "finalizers": ["foregroundDeletion"]}
+    return document | {"metadata": document["metadata"] | marks}
+
+
 @pytest.mark.parametrize(
     "elder",
     [
         copy("a", "1", "x", "y", suspend=True),
         with_condition(copy("a", "1", "x", "y"), "Completed", "EndTimeReached"),
+        released(copy("a", "1", "x", "y")),
     ],
-    ids=["suspended", "completed"],
+    ids=["suspended", "completed", "released by its deletion"],
 )
 def test_an_elder_that_copies_nothing_now_stops_no_copy_back(elder: dict[str, Any]) -> None:
     concerns = Concerns()
@@ -190,6 +198,47 @@ def test_an_object_that_copies_nothing_waits_for_nothing(younger: dict[str, Any]
     concerns.changed(younger)
 
     assert concerns.way_back(("shop", "b")) == ()
+
+
+def test_an_elder_in_deletion_stops_a_copy_back_until_it_is_released() -> None:
+    concerns = Concerns()
+    elder = released(copy("a", "1", "x", "y"))
+    held = elder | {"metadata": elder["metadata"] | {"finalizers": [FINALIZER, "foregroundDeletion"]}}
+    concerns.changed(held)
+    concerns.changed(copy("b", "2", "y", "x"))
+    stops_before = names(concerns.way_back(("shop", "b")))
+
+    woken = concerns.changed(elder)
+
+    assert stops_before == ["a"]
+    assert ("shop", "b") in woken
+    assert concerns.way_back(("shop", "b")) == ()
+
+
+def test_a_suspended_elder_stops_a_copy_back_until_its_workers_have_ended() -> None:
+    concerns = Concerns()
+    concerns.changed(copy("b", "2", "y", "x"))
+    stops, woken = [], []
+    # it runs, is suspended, drains, a pass fails, it has ended, a pass fails, it is resumed
+    suspended = [(True, seen) for seen in ("", "False", "Unknown", "True", "Unknown")]
+    for suspend, seen in [(False, ""), *suspended, (False, "Unknown")]:
+        conditions = [{"type": "Suspended", "status": seen}] if seen else []
+        elder = copy("a", "1", "x", "y", suspend=suspend) | {"status": {"conditions": conditions}}
+        woken.append(("shop", "b") in concerns.changed(elder))
+        stops.append(bool(concerns.way_back(("shop", "b"))))
+
+    assert stops == [True, True, True, True, False, False, True]
+    assert woken == [False, False, False, False, True, False, True]
+
+
+@pytest.mark.parametrize(("seen", "stops"), [("False", True), ("Unknown", False), ("True", False)])
+def test_of_a_suspended_elder_an_operator_that_starts_believes_what_was_observed(seen: str, stops: bool) -> None:
+    concerns = Concerns()
+    elder = copy("a", "1", "x", "y", suspend=True) | {"status": {"conditions": [{"type": "Suspended", "status": seen}]}}
+    concerns.changed(elder)
+    concerns.changed(copy("b", "2", "y", "x"))
+
+    assert bool(concerns.way_back(("shop", "b"))) == stops
 
 
 @pytest.mark.parametrize("seen", ["True", "Unknown", ""], ids=["stalled", "not observed", "new"])
