@@ -86,10 +86,15 @@ class Concerns:
         found = _concern(body)
         return eldest(found.competitor, self.rivals(found.identity))
 
-    def way_back(self, place: Place) -> tuple[Competitor, ...]:
-        """The elder objects that would lead an object's copy back to its source, in the order of the way."""
+    def way_back(self, place: Place, *, idle: bool = False) -> tuple[Competitor, ...]:
+        """The elder objects that would lead an object's copy back to its source, in the order of the way.
+
+        Args:
+            place: of the object.
+            idle: ask also of one that copies nothing now, as of one that is to be reset before it goes on.
+        """
         found = self._objects.get(place)
-        if found is None or found.route is None or not found.leads:
+        if found is None or found.route is None or not (found.leads or idle):
             return ()
         return self._routes.way_back(found.route, found.competitor)
 

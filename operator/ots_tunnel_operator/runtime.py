@@ -175,7 +175,7 @@ class Runtime:
         )
 
     def elder(self, resource: Resource) -> Competitor | None:
-        """The elder object that this one waits for; None without one."""
+        """The elder object that this one waits for, or would wait for if it copied anything now; None without one."""
         return elder_of(resource, self._concerns)
 
     def turn(self, resource: Resource) -> RolloutTurn:
@@ -289,8 +289,9 @@ class Runtime:
 
 def elder_of(resource: Resource, concerns: Concerns) -> Competitor | None:
     """The elder object on the tunnel of this one, or else the first one on its copy's way back to its source."""
-    elder = eldest(resource, concerns.rivals(resource.spec.identity))
-    way = concerns.way_back((resource.namespace, resource.name))
+    elder, place = eldest(resource, concerns.rivals(resource.spec.identity)), (resource.namespace, resource.name)
+    way = concerns.way_back(place, idle=True)
     if elder is not None or not way:
         return elder
-    return replace(way[0], way_back=tuple(f"{other.namespace}/{other.name}" for other in way))
+    names_of_way = tuple(f"{other.namespace}/{other.name}" for other in way)
+    return replace(way[0], way_back=names_of_way, later=not concerns.way_back(place))

@@ -68,13 +68,16 @@ class Observer:
         Args:
             resource: the object.
             cache: of its loop.
-            elder: the eldest other object on the same tunnel; with one, neither instance is called.
+            elder: the elder object that this one waits for; with one, neither instance is called. One that it would
+                wait for later stops nothing.
             now: seconds since 1970.
 
         Raises:
             KubeError: the API server does not answer.
         """
-        world = World(resource, now, elder=elder, children=await self._children(resource, cache), scaling=cache.scaling)
+        world = World(resource, now, children=await self._children(resource, cache), scaling=cache.scaling)
+        is_later = elder is not None and elder.later
+        world = replace(world, later_elder=elder) if is_later else replace(world, elder=elder)
         world = replace(world, rollout_turn=self._turn(resource))
         selector = names.selector_text(resource.name)
         items = await self._kube.list(POD, resource.namespace, selector)
@@ -89,7 +92,7 @@ class Observer:
         if resource.spec.uses_query:
             world = replace(world, query_pods=await self._spark_pods(resource, names.query_name(resource.name)))
         world = observe_spark(world, cache)
-        if elder is not None:
+        if world.elder is not None:
             return with_own_terminations(world)
         world = replace(world, worker_secrets=await observe_worker_secrets(self._kube, resource))
         cache.patience = Patience.after(cache.patience)

@@ -36,7 +36,7 @@ from ots_tunnel_operator.reset.request import Request, Unreadable
 from ots_tunnel_operator.reset.way_out import pause_command
 from ots_tunnel_operator.reset.words import words_of
 from ots_tunnel_operator.settings import Settings
-from ots_tunnel_operator.world.world import World
+from ots_tunnel_operator.world.world import Competitor, World
 
 
 def plan_reset(world: World, assessment: Assessment, settings: Settings) -> Plan | None:
@@ -100,13 +100,22 @@ def _answer(world: World, assessment: Assessment) -> tuple[Course, Facts] | Refu
     if draining(world, assessment.snapshot, assessment.query):
         # what stops the consumers goes on
         return None
-    if world.elder is not None:
-        elder = f"{world.elder.namespace}/{world.elder.name}"
-        if world.elder.way_back:
-            return Refusal(f"the elder object {elder} would copy the changes back to the source: delete one of them")
-        return Refusal(f"the elder object {elder} consumes the tunnel: delete that one, or reset it")
+    if (elder := world.elder or world.later_elder) is not None:
+        return _behind(elder)
     facts = reset_facts(world, assessment)
     if isinstance(facts, str):
         return Wait(Reason.RESETTING, f"the reset waits: {facts}")
     found = decide(request, facts)
     return found if isinstance(found, Refusal) else (found, facts)
+
+
+def _behind(elder: Competitor) -> Refusal:
+    """Why an object is not reset that waits for an elder one, or would once it goes on."""
+    name = f"the elder object {elder.namespace}/{elder.name}"
+    if not elder.way_back:
+        return Refusal(f"{name} consumes the tunnel: delete that one, or reset it")
+    way = ", ".join(elder.way_back)
+    return Refusal(
+        f"this one would wait (CopyCircle) once it goes on, because elder objects, {way}, copy its changes back to the "
+        f"source: suspend or delete one of them, then ask again with another token"
+    )

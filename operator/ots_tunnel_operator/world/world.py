@@ -28,6 +28,8 @@ class Competitor:
     uid: str
     way_back: tuple[str, ...] = ()
     """Namespace/name of the elder objects that would lead a copy back to its source; empty: it has the same tunnel."""
+    later: bool = False
+    """Whether it stops nothing now, because the object itself copies nothing: that one would wait once it goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class World:
     now: float
     elder: Competitor | None = None
     """The elder object that this one waits for, on the same tunnel or on its copy's way back; None without one."""
+    later_elder: Competitor | None = None
+    """The one on its copy's way back that it would wait for once it goes on; None without one, or where it waits."""
     source_credentials: Credentials | Failure | Unread = UNREAD
     sink_credentials: Credentials | Failure | Unread = UNREAD
     worker_secrets: tuple[Failure, ...] = ()

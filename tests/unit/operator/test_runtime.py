@@ -18,14 +18,14 @@ from ots_tunnel.model import Credentials
 from ots_tunnel_operator import names
 from ots_tunnel_operator import runtime as runtime_module
 from ots_tunnel_operator.api.object import TablestoreTunnel
-from ots_tunnel_operator.concerns import eldest
+from ots_tunnel_operator.concerns import Concerns, eldest
 from ots_tunnel_operator.handlers import run_deletion, run_loop
 from ots_tunnel_operator.instance import Instance
 from ots_tunnel_operator.kube.errors import KubeError
 from ots_tunnel_operator.kube.kinds import DEPLOYMENT, SECRET, TUNNEL, Kind, Manifest
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.metrics import OperatorMetrics
-from ots_tunnel_operator.runtime import Runtime
+from ots_tunnel_operator.runtime import Runtime, elder_of
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.resource import Resource
 from ots_tunnel_operator.world.world import Competitor, RolloutTurn
@@ -55,6 +55,22 @@ OURSELVES = Competitor("flights-copy", "default", NOW - 1000, UID)
 )
 def test_the_elder_of_two_objects_keeps_the_tunnel(others: list[Competitor], elder: Competitor | None) -> None:
     assert eldest(resource(), others) == elder
+
+
+@pytest.mark.parametrize(("suspend", "later"), [(True, True), (False, False)])
+def test_the_way_back_of_a_suspended_copy_is_known_and_stops_nothing_yet(suspend: bool, later: bool) -> None:
+    concerns = Concerns()
+    tables = {"source__instance": "shop", "sink__tablestore__instance": "shop"}
+    there = tunnel_object("there", **tables, source__table="x", sink__tablestore__table="y")
+    back = tunnel_object("back", **tables, source__table="y", sink__tablestore__table="x", suspend=suspend)
+    for uid, body in (("1", there), ("2", back)):
+        body["metadata"] |= {"namespace": "shop", "uid": uid}
+        concerns.changed(body)
+
+    found = elder_of(Resource(TablestoreTunnel.from_body(back), {}), concerns)
+
+    assert found is not None
+    assert (found.way_back, found.later) == (("shop/there",), later)
 
 
 async def test_a_wake_reaches_the_loop_of_the_name_alone() -> None:

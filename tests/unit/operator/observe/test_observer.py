@@ -151,6 +151,16 @@ async def test_the_gap_that_a_pod_of_a_former_object_ended_with_is_not_this_obje
     assert "possibleGaps" not in reported(world)
 
 
+async def test_an_elder_object_that_this_one_would_wait_for_later_keeps_it_from_no_look() -> None:
+    observer = Observer(cast(Kube, OneSecret()), cast(Any, None), SETTINGS)
+    elder = Competitor("flights-back", "default", NOW - 9, "elder", ("default/flights-back",), later=True)
+
+    world = await observer.observe(resource(recorded()), connected_cache(Service()), elder=elder, now=NOW)
+
+    assert (world.elder, world.later_elder) == (None, elder)
+    assert isinstance(world.tunnel, Tunnel)
+
+
 async def test_a_burst_of_events_describes_the_tunnel_once_a_poll() -> None:
     service = Service()
     cache = connected_cache(service)

@@ -122,6 +122,12 @@ def test_a_reset_begins_with_the_record_of_its_whole_request() -> None:
         (suspended("nonsense"), "annotation ots-tunnel.dev/reset: it is no JSON"),
         (suspended(NEW_BASE, suspend=False), "the object is not suspended: `kubectl ott pause flights-copy -n default"),
         (suspended(NEW_BASE, elder=Competitor("elder", "shop", NOW - 5000, "a")), "elder object shop/elder consumes"),
+        (
+            suspended(
+                NEW_BASE, later_elder=Competitor("back", "shop", NOW - 5000, "a", ("shop/back", "shop/on"), True)
+            ),
+            "elder objects, shop/back, shop/on, copy its changes back to the source",
+        ),
         (suspended(NEW_BASE | {"existingTunnel": "Keep"}), "ask with existingTunnel Delete"),
         (suspended(NEW_BASE, {}), "nothing is recorded that could be reset"),
         (suspended(REWIND, recorded(verdict=BEHIND), destination=Missing()), "the rows in the destination are lost"),
