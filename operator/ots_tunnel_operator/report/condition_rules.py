@@ -85,7 +85,7 @@ def decide_conditions(world: World, assessment: Assessment, plan: Plan) -> Mappi
         "Rebalancing": rebalancing(world, plan),
         **scaling_conditions(world, assessment.scaling),
         "Suspended": _suspended(world, assessment),
-        "Completed": _completed(world, plan, find_missing(world.resource, assessment.gaps)),
+        "Completed": _completed(world, plan, find_missing(world, assessment.gaps)),
     }
 
 
@@ -106,7 +106,7 @@ def _stalled(assessment: Assessment, plan: Plan) -> ConditionValue:
 
 def _degraded(world: World, assessment: Assessment, plan: Plan) -> ConditionValue:
     problem = plan.problem or assessment.trouble or assessment.degradation
-    missing = find_missing(world.resource, assessment.gaps)
+    missing = find_missing(world, assessment.gaps)
     if problem is None and plan.completed and missing is not None and not missing.accepted:
         return completed_with_loss(missing)
     problem = problem or find_refused(world)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ots_tunnel_operator.assess.gap import Gap
+from ots_tunnel_operator.report.refusals import find_refusals
 from ots_tunnel_operator.reset.record import recorded_loss
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.resource import Resource
+from ots_tunnel_operator.world.world import World
+
+_LEFT_OUT = "records that the sink refused were left out (status.refused)"
+_LETTERS = f"{_LEFT_OUT}, those of onPermanentError DeadLetter into delivery.deadLetter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,15 +22,32 @@ class Missing:
 
     Args:
         message: what it is, in words, with the field of the status that has all of it.
-        accepted: whether a person has accepted all of it.
+        accepted: whether a person has accepted all of it but the refused records, which have a reason of their own
+            until they are accepted (`find_refused`).
     """
 
     message: str
     accepted: bool
 
 
-def find_missing(resource: Resource, gaps: Sequence[Gap]) -> Missing | None:
+def find_missing(world: World, gaps: Sequence[Gap]) -> Missing | None:
     """What is known to be missing; None where nothing is.
+
+    Args:
+        world: what was observed.
+        gaps: those of `find_gaps`, in their order.
+    """
+    unread = find_unread(world.resource, gaps)
+    if not find_refusals(world).total.records:
+        return unread
+    left_out = _LEFT_OUT if world.resource.spec.delivery.dead_letter is None else _LETTERS
+    return (
+        Missing(left_out, accepted=True) if unread is None else replace(unread, message=f"{unread.message}; {left_out}")
+    )
+
+
+def find_unread(resource: Resource, gaps: Sequence[Gap]) -> Missing | None:
+    """What no worker has read, or may not have; None where nothing is known of that.
 
     Args:
         resource: the object.

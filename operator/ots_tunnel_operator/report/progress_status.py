@@ -18,7 +18,7 @@ from ots_tunnel_operator.assess.scaling.busy import worker_limit
 from ots_tunnel_operator.assess.spark.snapshot_state import SnapshotState
 from ots_tunnel_operator.plan.actions import Plan
 from ots_tunnel_operator.report import Status
-from ots_tunnel_operator.report.missing import find_missing
+from ots_tunnel_operator.report.missing import find_unread
 from ots_tunnel_operator.report.worker_status import held_channels
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.pod import RUNNING, Pod
@@ -95,7 +95,7 @@ def lag_status(world: World, assessment: Assessment) -> Status | None:
         status["consumedUpTo"] = timestamp(lag.consumed_up_to)
     if lag.caught_up is not None:
         # what a reset has given up, or a worker has passed, never comes, however far the workers have read
-        status["caughtUp"] = lag.caught_up and find_missing(world.resource, assessment.gaps) is None
+        status["caughtUp"] = lag.caught_up and find_unread(world.resource, assessment.gaps) is None
     return status
 
 

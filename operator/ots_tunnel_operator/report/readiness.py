@@ -37,7 +37,7 @@ def ready(world: World, assessment: Assessment, plan: Plan, degraded: ConditionV
         reason = Reason.SUSPENDING if still else Reason.SUSPEND_REQUESTED
         return ConditionValue(False, reason, f"spec.suspend is true: {still or 'nothing is consumed'}")
     if plan.completed:
-        if (missing := find_missing(world.resource, assessment.gaps)) is not None:
+        if (missing := find_missing(world, assessment.gaps)) is not None:
             return completed_with_loss(missing)
         return ConditionValue(True, Reason.COMPLETED, "everything that was to be delivered is delivered")
     if assessment.trouble is not None and plan.replicas:

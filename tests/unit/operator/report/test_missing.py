@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ots_tunnel.model import ChannelStatus, TunnelType
+from ots_tunnel_operator import names
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World
@@ -27,6 +28,7 @@ from tests.support.operator.worlds import (
 END = NOW - 60
 WINDOW = {"startFrom": "Latest", "endTime": timestamp(END)}
 GAP = {"channel": "c1", "from": timestamp(NOW - 2000), "to": timestamp(NOW - 1000), "foundBy": "Worker"}
+REFUSED = {"records": 17, "keys": 3, "lastTime": timestamp(NOW - 60)}
 LOST = {"what": "Changes", "from": timestamp(NOW - 2000), "to": timestamp(NOW - 1000)}
 
 
@@ -64,6 +66,40 @@ def test_an_object_that_lacks_changes_completes_with_a_loss(
     for kind in ("Completed", "Ready"):
         assert named in found[kind][2]
         assert "every change" not in found[kind][2]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "degraded"),
+    [("", ("True", "RecordsRefused")), ("17", ("False", "AsExpected"))],
+    ids=["not accepted", "accepted"],
+)
+@pytest.mark.parametrize("policy", ["Skip", "DeadLetter"])
+def test_an_object_whose_sink_has_refused_records_lacks_them(
+    policy: str, accepted: str, degraded: tuple[str, str]
+) -> None:
+    place = {"url": "s3://letters", "region": "r", "credentials": {"secretRef": {"name": "letters"}}}
+    letters = {"delivery__deadLetter": {"files": place}} if policy == "DeadLetter" else {}
+    done = ended({"refused": REFUSED}, delivery__onPermanentError=policy, **letters)
+    metadata = done.resource.object.metadata.model_copy(
+        update={"annotations": {names.ANNOTATION_ACCEPT_REFUSED: accepted}}
+    )
+    of = replace(done.resource, object=done.resource.object.model_copy(update={"metadata": metadata}))
+
+    found = said(replace(done, resource=of))
+
+    assert found["Degraded"][:2] == degraded
+    for kind in ("Completed", "Ready"):
+        assert found[kind][:2] == ("True", "CompletedWithLoss")
+        assert "records that the sink refused were left out (status.refused)" in found[kind][2]
+        assert ("into delivery.deadLetter" in found[kind][2]) == (policy == "DeadLetter")
+
+
+def test_what_was_refused_is_named_beside_what_was_not_read() -> None:
+    found = said(ended({"lost": LOST, "refused": REFUSED}))
+
+    assert found["Degraded"][:2] == ("True", "CompletedWithLoss")
+    assert "status.lost" in found["Completed"][2]
+    assert "status.refused" in found["Completed"][2]
 
 
 def test_an_object_that_lacks_nothing_completes_without_a_loss() -> None:
