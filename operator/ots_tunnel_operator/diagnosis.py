@@ -133,6 +133,16 @@ def instance_busy(place: Place) -> Problem:
     )
 
 
+def instance_slow(place: Place, found: str) -> Problem:
+    """The problem of an instance that has answered every call, but too slowly; `found` is how far a look came."""
+    return Problem(
+        Reason.INSTANCE_BUSY,
+        f"{place.path}.instance {place.instance!r}: not observed, because the instance answers slowly ({found}): "
+        f"nothing to do if it is faster again soon, otherwise find out why it is slow, or use fewer objects for it",
+        (place.condition,),
+    )
+
+
 def table_not_found(place: Place) -> Problem:
     """The problem of a missing source table."""
     return Problem(

@@ -31,7 +31,10 @@ class Reason(enum.StrEnum):
     ACCESS_DENIED = "AccessDenied", "The AccessKey has no permission for the instance."
     ENDPOINT_UNREACHABLE = "EndpointUnreachable", "No Tablestore answers at the endpoint."
     SERVICE_UNAVAILABLE = "ServiceUnavailable", "The service is temporarily unavailable; tried again."
-    INSTANCE_BUSY = "InstanceBusy", "More objects use the instance than the operator can look at in time; tried again."
+    INSTANCE_BUSY = (
+        "InstanceBusy",
+        "Too many objects, or an instance that answers slowly, for a look in time; tried again.",
+    )
     SERVICE_REFUSED = "ServiceRefused", "The service refused a call; the message has its answer."
     TABLE_NOT_FOUND = "TableNotFound", "The source table does not exist."
     DESTINATION_NOT_FOUND = "DestinationNotFound", "The destination does not exist and createTable is Never."

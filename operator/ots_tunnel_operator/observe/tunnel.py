@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from ots_tunnel.errors import CodecError, ParameterInvalid, ReadTimeout, ResourceGone, TunnelExpired
+from ots_tunnel.errors import CodecError, ParameterInvalid, ResourceGone, TunnelError, TunnelExpired
 from ots_tunnel.model import ChannelId, Checkpoint, ClientId, TunnelDescription, TunnelId
 from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel_operator import names
@@ -20,7 +20,7 @@ from ots_tunnel_operator.assess.preflight import tunnel_expired
 from ots_tunnel_operator.assess.spark.snapshot import COMPLETED
 from ots_tunnel_operator.assess.verdict import was_behind
 from ots_tunnel_operator.assess.worker_pods.place import awaits_movement
-from ots_tunnel_operator.diagnosis import Place, instance_busy, service_problem
+from ots_tunnel_operator.diagnosis import Place, instance_busy, instance_slow, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
 from ots_tunnel_operator.loop_cache import LoopCache
 from ots_tunnel_operator.reasons import Problem, Reason
@@ -40,6 +40,10 @@ MAX_CHANNELS = 20_000
 CHECKPOINT_SECONDS = 60.0
 
 R = TypeVar("R")
+
+
+class LookTooLong(TunnelError):
+    """A look was given up although every call was answered; the text says how far it came."""
 
 
 class TunnelObserver:
@@ -150,7 +154,7 @@ class TunnelObserver:
         """The checkpoint of every channel: a part of them proves nothing of the tunnel.
 
         Raises:
-            ReadTimeout: CHECKPOINT_SECONDS were not enough.
+            LookTooLong: CHECKPOINT_SECONDS were not enough.
             Exception: the errors of the calls.
         """
         loop = asyncio.get_running_loop()
@@ -159,7 +163,7 @@ class TunnelObserver:
         for start in range(0, len(channels), CALLS):
             if start and loop.time() - began > CHECKPOINT_SECONDS:
                 read = f"{start} of {len(channels)} checkpoints were read"
-                raise ReadTimeout(f"only {read} within {CHECKPOINT_SECONDS:g} s, the instance answers too slowly")
+                raise LookTooLong(f"only {read} within {CHECKPOINT_SECONDS:g} s")
             group = channels[start : start + CALLS]
             tunnel_id = description.tunnel.tunnel_id
             calls = (self._checkpoint(instance, tunnel_id, channel, patience) for channel in group)
@@ -193,10 +197,12 @@ def _bounded(description: TunnelDescription) -> TunnelDescription:
 
 
 def failed_look(error: Exception, world: World, cache: LoopCache) -> Failure:
-    """What a failed call tells; the next pass reads credentials and table again, unless nothing was asked."""
+    """What a failed call tells; the next pass reads credentials and table again, unless every call was answered."""
     place = Place.of_source(world.resource.spec.source)
     if isinstance(error, NoTurn):
         return Failure(instance_busy(place))
+    if isinstance(error, LookTooLong):
+        return Failure(instance_slow(place, str(error)))
     cache.source.forget()
     if isinstance(error, TunnelExpired):
         return Failure(tunnel_expired(world))

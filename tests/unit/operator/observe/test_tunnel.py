@@ -73,8 +73,10 @@ async def test_a_part_of_the_checkpoints_is_not_taken_for_all(monkeypatch: pytes
     found = (await looked(service)).tunnel
 
     assert isinstance(found, Failure)
-    assert found.problem.reason is Reason.ENDPOINT_UNREACHABLE
-    assert f"only {CALLS} of {CHANNELS} checkpoints were read" in found.problem.message
+    assert found.problem.reason is Reason.INSTANCE_BUSY
+    # every call was answered: it is no matter of the endpoint
+    assert f"the instance answers slowly (only {CALLS} of {CHANNELS} checkpoints were read" in found.problem.message
+    assert "endpoint" not in found.problem.message
     assert service.asked == CALLS
 
 
