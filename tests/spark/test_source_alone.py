@@ -9,7 +9,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.types import BinaryType, DataType, DecimalType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from ots_emulator import Emulator
 from ots_emulator.server.faults import FaultRule
@@ -153,6 +162,7 @@ def test_a_port_where_nothing_listens_fails_at_once(instance: Instance) -> None:
         ),
         ({"carier": StringType()}, "column 'carier': no sampled row has it, and it is almost the key 'carrier'"),
         ({"flight": StringType()}, "column 'flight': found type string, table 'flights' has the keys carrier STRING"),
+        ({"flight": DoubleType()}, "column 'flight': found type double, table 'flights' has the keys carrier STRING"),
         (
             {"remark": LongType()},
             "column 'remark': found string in the row carrier='c00', flight=.*, the schema says bigint",
