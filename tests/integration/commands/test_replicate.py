@@ -26,7 +26,8 @@ from ots_tunnel.errors import ConfigError, Explained, TunnelNotFound
 from ots_tunnel.model import Action, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from ots_tunnel.replicate.job import Copied, StartOptions
+from ots_tunnel.replicate.job import Copied
+from ots_tunnel.replicate.preparation import StartOptions
 from ots_tunnel.replicate.state import JobState
 from ots_tunnel.tables import TableAdmin
 from ots_tunnel.verify.state_document import TablePlace

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,17 +14,19 @@ from ots_emulator import Emulator, Settings
 from ots_tunnel.client.caller import ServiceCaller
 from ots_tunnel.client.sync_table import SyncTableClient
 from ots_tunnel.client.table_calls import RowChange
-from ots_tunnel.errors import ConfigError
-from ots_tunnel.model import Action, Marker
+from ots_tunnel.client.tunnel import TunnelClient
+from ots_tunnel.errors import ConfigError, WrongDestination
+from ots_tunnel.model import Action, Marker, StreamConfig, TunnelType
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
-from ots_tunnel.replicate.job import StartOptions
+from ots_tunnel.replicate.preparation import StartOptions
 from ots_tunnel.tables import TableAdmin
 from ots_tunnel.transport.aio import AioTransport
 from tests.support.commands.replicate_scene import compared, create_source, in_seconds, job
 from tests.support.verify_scene import BASE, COPY, INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, key, row
+from tests.support.waiting import until
 
 OTHER = "other_copy"
 ROWS = 300
@@ -144,3 +147,58 @@ async def test_a_state_that_cannot_be_kept_is_said(scene: VerifyScene) -> None:
     run = job(scene, in_seconds(0), said, StartOptions(state=scene.folder / "nowhere" / "state.json"))
     assert (await asyncio.wait_for(run.run(), 40)).complete
     assert any("the state cannot be written" in line and "was changed" in line for line in said), said
+
+
+async def drop_and_create(scene: VerifyScene) -> None:
+    """The destination without the rows that were copied."""
+    caller = ServiceCaller(AioTransport(scene.emulator.endpoint), INSTANCE, KEYS)
+    try:
+        await caller.call(TABLE_OPERATIONS["DeleteTable"], pb.DeleteTableRequest(table_name=COPY))
+    finally:
+        await caller.close()
+    admin = TableAdmin(scene.emulator.endpoint, INSTANCE, KEYS)
+    await asyncio.to_thread(admin.create, replace(SCHEMA, name=COPY, deviation_seconds=ANY_VERSION))
+    admin.close()
+
+
+async def keep_one_version(scene: VerifyScene) -> None:
+    request = pb.UpdateTableRequest(table_name=COPY)
+    request.table_options.max_versions = 1
+    caller = ServiceCaller(AioTransport(scene.emulator.endpoint), INSTANCE, KEYS)
+    try:
+        await caller.call(TABLE_OPERATIONS["UpdateTable"], request)
+    finally:
+        await caller.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "code"), [(drop_and_create, "DestinationReplaced"), (keep_one_version, "DestinationChanged")]
+)
+async def test_a_destination_that_is_changed_during_the_run_is_no_copy(
+    scene: VerifyScene, change: Callable[[VerifyScene], Awaitable[None]], code: str
+) -> None:
+    await asyncio.to_thread(create_source, scene, 20)
+    said: list[str] = []
+    running = asyncio.create_task(job(scene, in_seconds(6), said).run())
+    await until(lambda: any(line.startswith("4/4") for line in said), 30, "the copy begins")
+    async with asyncio.timeout(30):
+        while True:
+            if (await compared(scene)).equal:
+                break
+            await asyncio.sleep(0.05)
+    await change(scene)
+
+    with pytest.raises(WrongDestination) as raised:
+        await running
+    assert raised.value.code == code
+
+
+async def test_changes_behind_a_tunnels_own_end_are_not_taken_for_copied(scene: VerifyScene) -> None:
+    await asyncio.to_thread(create_source, scene, 5)
+    client = TunnelClient(scene.emulator.endpoint, INSTANCE, KEYS)
+    config = StreamConfig(end_offset_ns=time.time_ns() + 10**9)
+    await client.create_tunnel(SOURCE, "copy", TunnelType.BaseAndStream, config)
+    await client.close()
+
+    with pytest.raises(ConfigError, match="ends by itself"):
+        await job(scene, in_seconds(60)).run()

@@ -323,6 +323,15 @@ def test_cells_near_their_expiry_are_left_out(tmp_path: Path) -> None:
     assert [cell["column"] for cell in different["first"][0]["cells"]] == ["x"]
 
 
+def test_what_a_destination_hides_that_should_keep_it_as_long_is_missing(tmp_path: Path) -> None:
+    with verify_scene(tmp_path) as tables:
+        tables.create(replace(SCHEMA, name=COPY, ttl_seconds=86_400))
+        tables.put(SOURCE, [row(number) for number in range(5)])
+        report = tables.report()
+
+    assert (report["equal"], report["missing"], report["nearExpiry"]) == (False, 5, 0)
+
+
 def test_cells_that_the_service_hides_already_by_its_own_clock_are_left_out(tmp_path: Path) -> None:
     day = 86_400
     now = int(time.time() * 1000)

@@ -8,11 +8,13 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from ots_emulator import Emulator
 from ots_emulator.server.faults import FaultRule
+from ots_tunnel.client.caller import ServiceCaller
 from ots_tunnel.client.table import TableClient
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.errors import (
@@ -30,6 +32,7 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.tables import POOL_THREADS, AsyncTableAdmin, RowWrite, TableAdmin, TableSchema
 from ots_tunnel.tables.compatibility import ANY_DEVIATION, planned_schema
 from ots_tunnel.tables.destination import DestinationResult, ensure_destination
+from ots_tunnel.tables.sdk import sdk
 from ots_tunnel_operator.instance import Instance, InstanceTables, table_schema
 from ots_tunnel_operator.turns.calls import Calls
 
@@ -104,6 +107,35 @@ async def test_the_projects_own_client_sees_whether_a_table_is_empty(emulator: E
     async with asyncio.timeout(5):
         with pytest.raises(ServerUnavailable, match="OTSTableNotReady"):
             await client.is_empty("rows", schema.keys)
+    await client.close()
+
+
+async def test_a_page_without_rows_before_the_end_is_no_empty_table(
+    source: TableAdmin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service may answer so where it has looked at enough of a table (docs/data-plane.md 2.6)."""
+    schema = TableSchema("rows", (KeyColumn("pk", KeyType.STRING),))
+    source.create(schema)
+    source.write("rows", [RowWrite(Action.PUT, (("pk", "a"),))])
+    client = TableClient(source.endpoint, "demo", static_credentials(Credentials("test-id", "test-secret")))
+    call, get_range = ServiceCaller.call, sdk.OTSClient.get_range
+    short, short_of_sdk = iter([True]), iter([True])
+
+    async def short_call(caller: ServiceCaller, operation: Any, message: Any, **more: Any) -> Any:
+        answer, length = await call(caller, operation, message, **more)
+        if next(short, False):
+            answer.rows, answer.next_start_primary_key = b"", message.inclusive_start_primary_key
+        return answer, length
+
+    def short_get_range(client: Any, table: str, direction: str, low: Any, *rest: Any, **more: Any) -> Any:
+        answer = get_range(client, table, direction, low, *rest, **more)
+        return (answer[0], low, [], *answer[3:]) if next(short_of_sdk, False) else answer
+
+    monkeypatch.setattr(ServiceCaller, "call", short_call)
+    monkeypatch.setattr(sdk.OTSClient, "get_range", short_get_range)
+
+    assert not await client.is_empty("rows", schema.keys)
+    assert not source.is_empty("rows", schema)
     await client.close()
 
 

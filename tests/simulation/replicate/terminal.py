@@ -11,7 +11,8 @@ from typing import Any
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.errors import ConfigError, TunnelError
 from ots_tunnel.job_file import JobFile
-from ots_tunnel.replicate.job import ReplicationJob, StartOptions
+from ots_tunnel.replicate.job import ReplicationJob
+from ots_tunnel.replicate.preparation import StartOptions
 from ots_tunnel.worker.worker import TunnelWorker
 from tests.simulation.machine.loop import VirtualLoop
 from tests.simulation.machine.process import Process

@@ -11,7 +11,8 @@ from typing import Any
 
 from ots_tunnel.client.table import TableClient
 from ots_tunnel.job_file import load_job
-from ots_tunnel.replicate.job import SETTINGS, ReplicationJob, StartOptions
+from ots_tunnel.replicate.job import SETTINGS, ReplicationJob
+from ots_tunnel.replicate.preparation import StartOptions
 from ots_tunnel.tables import TableAdmin
 from ots_tunnel.verify.compare import Comparison, compare_tables
 from tests.support.verify_scene import COPY, INSTANCE, KEYS, SCHEMA, SOURCE, VerifyScene, row

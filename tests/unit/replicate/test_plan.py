@@ -16,6 +16,7 @@ from ots_tunnel.model import (
     ChannelType,
     ClientId,
     Stage,
+    StreamConfig,
     TunnelDescription,
     TunnelId,
     TunnelInfo,
@@ -26,6 +27,7 @@ from ots_tunnel.replicate.plan import Findings, check_start, end_warning
 from ots_tunnel.verify.state_document import TablePlace
 
 T0 = 1_700_000_000
+END = datetime.fromtimestamp(T0 + 100, UTC)
 OTHER = TablePlace(endpoint="http://h", instance="i", table="t9")
 
 
@@ -41,8 +43,10 @@ def tunnel(
     stage: str = Stage.BASE,
     status: ChannelStatus = ChannelStatus.OPEN,
     consume_point_ns: int = 0,
+    end: int = 0,
 ) -> TunnelDescription:
-    info = TunnelInfo(TunnelId("id"), "copy", kind, "t", "i", "", stage, expired, T0 * 10**9, None)
+    config = StreamConfig(end_offset_ns=end * 10**9)
+    info = TunnelInfo(TunnelId("id"), "copy", kind, "t", "i", "", stage, expired, T0 * 10**9, config)
     base = channel("BaseData_1", ChannelType.BASE, status, rows)
     channels = (replace(base, consume_point_ns=consume_point_ns),)
     return TunnelDescription(info, channels, 0)
@@ -54,6 +58,7 @@ def tunnel(
         Findings(None, destination_exists=False),
         Findings(None, destination_exists=True, destination_empty=True),
         Findings(tunnel(), destination_exists=False),
+        Findings(tunnel(end=T0 + 100), destination_exists=False),
         Findings(tunnel(), destination_exists=True, destination_empty=True),
         Findings(tunnel(), destination_exists=True, destination_empty=False, known=True),
         Findings(tunnel(rows=5), destination_exists=True, destination_empty=False),
@@ -62,7 +67,7 @@ def tunnel(
     ],
 )
 def test_a_job_starts_and_resumes(found: Findings) -> None:
-    check_start(found, "copy", "t2", merge=False)
+    check_start(found, "copy", "t2", END, merge=False)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +101,8 @@ def test_a_job_starts_and_resumes(found: Findings) -> None:
 )
 def test_rows_are_neither_overwritten_nor_missed_without_merge(found: Findings, text: str) -> None:
     with pytest.raises(ConfigError, match=text):
-        check_start(found, "copy", "t2", merge=False)
-    check_start(found, "copy", "t2", merge=True)
+        check_start(found, "copy", "t2", END, merge=False)
+    check_start(found, "copy", "t2", END, merge=True)
 
 
 @pytest.mark.parametrize(
@@ -105,11 +110,12 @@ def test_rows_are_neither_overwritten_nor_missed_without_merge(found: Findings, 
     [
         (Findings(tunnel(TunnelType.Stream), destination_exists=True), "type Stream, needed is BaseAndStream", 2),
         (Findings(tunnel(expired=True), destination_exists=True), "has expired", 13),
+        (Findings(tunnel(end=T0 + 99), destination_exists=True), "ends by itself at .*22:14:59 UTC, before endTime", 2),
     ],
 )
 def test_an_unsuitable_tunnel_is_refused(found: Findings, text: str, code: int) -> None:
     with pytest.raises(TunnelError, match=text) as refused:
-        check_start(found, "copy", "t2", merge=True)
+        check_start(found, "copy", "t2", END, merge=True)
     assert exit_code(refused.value) == code
 
 

@@ -217,7 +217,7 @@ async def test_cells_near_their_expiry_follow_the_clock() -> None:
     a, b = Described({("k", 1): (Column("x", 1, 500_000),)}), Described({})
 
     def run(now: float) -> VerifyJob:
-        return job_of(a, b, state_of(), times_to_live=(1000, -1), clock=lambda: now)
+        return job_of(a, b, state_of(), time_to_live=1000, clock=lambda: now)
 
     young, old = await run(200).run(), await run(400).run()
 

@@ -27,7 +27,7 @@ from ots_tunnel.model import (
 )
 from ots_tunnel.protocol.token import TokenContent, build_token
 from ots_tunnel.worker.pages.budget import ByteBudget
-from ots_tunnel.worker.session.completion import Completion, CompletionWatch, completion
+from ots_tunnel.worker.session.completion import Completion, CompletionWatch, completion, ended_early
 from tests.support.records import page_of_times
 from tests.support.waiting import until
 
@@ -78,6 +78,28 @@ def test_before_the_stream_nothing_is_complete() -> None:
     early = tunnel(("a", S.TERMINATED, ""), stage=Stage.BASE)
 
     assert completion(early, ClientId("me"), set(), set()) is Completion.OPEN
+
+
+@pytest.mark.parametrize(
+    ("service_time", "settled", "early"),
+    [(99.0, True, True), (None, True, True), (101.0, False, True), (101.0, True, False)],
+)
+def test_channels_that_all_end_before_the_end_time_are_no_end(
+    service_time: float | None, settled: bool, early: bool
+) -> None:
+    """A tunnel may have an end of its own, and the children of a split may not be listed yet."""
+    found = replace(tunnel(("a", S.TERMINATED, "")), service_time=service_time)
+
+    assert ended_early(found, 100_000_000, settled=settled) is early
+
+
+def test_an_end_time_needs_a_channel_of_the_stream_but_in_a_tunnel_of_existing_rows() -> None:
+    found = replace(tunnel(("a", S.TERMINATED, "")), service_time=101.0)
+    base = replace(found, channels=(replace(found.channels[0], channel_type=ChannelType.BASE),))
+    rows_alone = replace(base, tunnel=replace(base.tunnel, tunnel_type=TunnelType.BaseData))
+
+    assert ended_early(base, 100_000_000, settled=True)
+    assert not ended_early(rows_alone, 100_000_000, settled=False)
 
 
 @dataclass

@@ -147,8 +147,12 @@ class TableClient:
         """
         low, high = (tuple((key.name, bound) for key in keys) for bound in (Marker.INF_MIN, Marker.INF_MAX))
         message = calls.get_range_request(table, low, high, max_versions=1, limit=1)
-        answer, _ = await self._caller.call(TABLE_OPERATIONS["GetRange"], message)
-        return not answer.rows
+        while True:
+            answer, _ = await self._caller.call(TABLE_OPERATIONS["GetRange"], message)
+            if answer.rows or not answer.next_start_primary_key:
+                return not answer.rows
+            # a page without rows may come before the end (docs/data-plane.md 2.6)
+            message.inclusive_start_primary_key = answer.next_start_primary_key
 
     async def compute_splits(
         self, table: str, size_units: int = 1, *, unit_bytes: int = calls.DEFAULT_SPLIT_UNIT_BYTES

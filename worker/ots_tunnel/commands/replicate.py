@@ -69,7 +69,8 @@ def replicate(
     )
     try:
         from ots_tunnel.logs import set_up_logs
-        from ots_tunnel.replicate.job import ReplicationJob, StartOptions
+        from ots_tunnel.replicate.job import ReplicationJob
+        from ots_tunnel.replicate.preparation import StartOptions
         from ots_tunnel.replicate.state import default_name
     except ImportError as error:
         raise ConfigError(

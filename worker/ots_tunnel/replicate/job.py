@@ -18,7 +18,8 @@ How a run can end, by priority:
 
     an error             Explained or SinkRejected; checkpoints stay, the same command resumes
     a signal             the worker drains; the run reports "stopped" and exits with 128 and the signal's number
-    complete             one description of the tunnel has every channel read past the end time, or ended
+    complete             one description of the tunnel has every channel read past the end time, or ended, and the
+                         destination is the table of the beginning (`kept_destination`)
     own share complete   the worker is done, but another client still holds channels: that run finishes them, or the
                          same command does, where that client belongs to a run that is gone; exits with 6
 
@@ -52,11 +53,11 @@ from ots_tunnel.errors import TunnelError
 from ots_tunnel.job_file import JobFile, place_of
 from ots_tunnel.model import ChannelType, TunnelDescription, TunnelId
 from ots_tunnel.replicate.evidence import Side, is_foreign
+from ots_tunnel.replicate.kept_destination import KeptDestination
 from ots_tunnel.replicate.meter import ReplicationMeter
 from ots_tunnel.replicate.other_clients import OtherClients
 from ots_tunnel.replicate.plan import end_warning
-from ots_tunnel.replicate.preparation import Preparation
-from ots_tunnel.replicate.state import JobState
+from ots_tunnel.replicate.preparation import Preparation, StartOptions
 from ots_tunnel.sinks.table.sink import TablestoreSink
 from ots_tunnel.tables import TableAdmin, run_blocking
 from ots_tunnel.worker.settings import WorkerSettings
@@ -93,19 +94,6 @@ class Copied:
     rows: int
     seconds: float
     others: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StartOptions:
-    """What a job may find when it starts.
-
-    Args:
-        merge: see `plan.check_start`.
-        state: file in which the job keeps the table that it delivers to; None keeps none.
-    """
-
-    merge: bool = False
-    state: Path | None = None
 
 
 class ReplicationJob:
@@ -162,8 +150,7 @@ class ReplicationJob:
             tunnel = await self._preparation().run()
             if warning := end_warning(tunnel, self._end):
                 self._say(f"    note: {warning}")
-            with explaining(self._from):
-                status = await self._copy(tunnel)
+            status = await self._copy_into_kept(tunnel)
         finally:
             await self._client.close()
             await run_blocking(self._source.close)
@@ -185,9 +172,9 @@ class ReplicationJob:
             self._client,
             (self._source, self._destination),
             (self._from, self._to),
-            merge=self._start.merge,
-            state=JobState(self._start.state),
+            start=self._start,
             is_foreign=self._is_foreign,
+            end=self._end,
             say=self._say,
         )
 
@@ -202,6 +189,23 @@ class ReplicationJob:
         finally:
             await source.client.close()
             await to.close()
+
+    async def _copy_into_kept(self, tunnel: TunnelDescription) -> WorkerStatus:
+        """Copy, and look at the end whether the destination is still the table of the beginning."""
+        reader, writer = self._job.reader, self._job.writer
+        client = TableClient(writer.endpoint, writer.instance_name, self._keys[1])
+        kept = KeptDestination(client, writer.table_name, reader.tunnel_name)
+        try:
+            with explaining(self._to, destination=True):
+                await kept.remember()
+            with explaining(self._from):
+                status = await self._copy(tunnel)
+            if status.tunnel_done:
+                with explaining(self._to, destination=True):
+                    await kept.check(self._source, self._destination, reader.table_name)
+        finally:
+            await client.close()
+        return status
 
     async def _copy(self, tunnel: TunnelDescription) -> WorkerStatus:
         reader, writer = self._job.reader, self._job.writer

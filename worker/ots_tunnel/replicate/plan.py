@@ -42,11 +42,12 @@ class Findings:
     known: bool = False
 
 
-def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -> None:
+def check_start(found: Findings, tunnel_name: str, table: str, end: datetime, *, merge: bool) -> None:
     """Refuse a job that would lose or overwrite rows.
 
     Args:
         table: destination table.
+        end: end time of the job, with a time zone.
         merge: allow rows of the destination to be overwritten, and rows of the source to be missing.
 
     Raises:
@@ -54,7 +55,7 @@ def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -
         Explained: the tunnel has expired.
     """
     if found.tunnel is not None:
-        _check_tunnel(found.tunnel, tunnel_name)
+        _check_tunnel(found.tunnel, tunnel_name, end)
     if merge:
         return
     if found.other is not None:
@@ -70,12 +71,20 @@ def check_start(found: Findings, tunnel_name: str, table: str, *, merge: bool) -
         _check_delivered(found, tunnel_name, table)
 
 
-def _check_tunnel(tunnel: TunnelDescription, tunnel_name: str) -> None:
+def _check_tunnel(tunnel: TunnelDescription, tunnel_name: str, end: datetime) -> None:
     kind = tunnel.tunnel.tunnel_type
     if kind is not TunnelType.BaseAndStream:
         raise ConfigError(
             f"ots-reader.tunnelName: tunnel {tunnel_name!r} has type {kind.name}, needed is BaseAndStream: "
             "give another name"
+        )
+    config = tunnel.tunnel.stream_config
+    if config is not None and 0 < config.end_offset_ns < end.timestamp() * 1e9:
+        own = datetime.fromtimestamp(config.end_offset_ns / 1e9, UTC)
+        raise ConfigError(
+            f"ots-reader.tunnelName: tunnel {tunnel_name!r} ends by itself at {own:%Y-%m-%d %H:%M:%S} UTC, before "
+            f"endTime {end:%Y-%m-%d %H:%M:%S} UTC, and later changes would be missing: give another name, or an "
+            "earlier endTime"
         )
     if tunnel.tunnel.expired:
         text = (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
 
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.console.explanations import Place, explaining
@@ -16,6 +18,19 @@ from ots_tunnel.tables import TableAdmin, run_blocking
 from ots_tunnel.tables.destination import ensure_destination, refuse_same_table
 
 
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """What a job may find when it starts.
+
+    Args:
+        merge: see `plan.check_start`.
+        state: file in which the job keeps the table that it delivers to; None keeps none.
+    """
+
+    merge: bool = False
+    state: Path | None = None
+
+
 class Preparation:
     """Creates or checks the destination and the tunnel; changes nothing before `plan.check_start` has passed.
 
@@ -24,9 +39,9 @@ class Preparation:
         client: client of the source's tunnels.
         admins: source and destination.
         places: the same for messages.
-        merge: see `plan.check_start`.
-        state: where the job keeps the table that it delivers to.
+        start: what the job may find.
         is_foreign: whether the destination is known to lack what a tunnel has delivered; see `evidence`.
+        end: end time of the job, with a time zone.
         say: prints a line.
     """
 
@@ -37,18 +52,19 @@ class Preparation:
         admins: tuple[TableAdmin, TableAdmin],
         places: tuple[Place, Place],
         *,
-        merge: bool,
-        state: JobState,
+        start: StartOptions,
         is_foreign: Callable[[TunnelDescription], Awaitable[bool]],
+        end: datetime,
         say: Callable[[str], None],
     ) -> None:
         self._job = job
         self._client = client
         self._source, self._destination = admins
         self._from, self._to = places
-        self._merge = merge
-        self._state = state
+        self._merge = start.merge
+        self._state = JobState(start.state)
         self._is_foreign = is_foreign
+        self._end = end
         self._say = say
 
     async def run(self) -> TunnelDescription:
@@ -60,7 +76,7 @@ class Preparation:
         reader, writer = self._job.reader, self._job.writer
         refuse_same_table(self._source, self._destination, reader.table_name, writer.table_name)
         found = await self._find_state()
-        check_start(found, reader.tunnel_name, writer.table_name, merge=self._merge)
+        check_start(found, reader.tunnel_name, writer.table_name, self._end, merge=self._merge)
         with explaining(self._to, destination=True):
             result = await ensure_destination(
                 self._source, self._destination, reader.table_name, writer.table_name, create=True
@@ -73,7 +89,7 @@ class Preparation:
         made = "resumes" if found.tunnel else "created"
         if found.tunnel is None and not await self._create_tunnel():
             made, found = "resumes", await self._find_state()
-            check_start(found, reader.tunnel_name, writer.table_name, merge=self._merge)
+            check_start(found, reader.tunnel_name, writer.table_name, self._end, merge=self._merge)
         with explaining(self._from):
             tunnel = found.tunnel or await self._client.describe_tunnel(reader.table_name, reader.tunnel_name)
         self._keep_destination(replace(found, tunnel=tunnel), tunnel)
@@ -109,7 +125,7 @@ class Preparation:
             self._say(f"    note: {error}; a later run may not notice that ots-writer was changed")
             return
         if other is not None:
-            check_start(replace(found, other=other), reader.tunnel_name, place.table, merge=self._merge)
+            check_start(replace(found, other=other), reader.tunnel_name, place.table, self._end, merge=self._merge)
 
     async def _is_source_empty(self) -> bool:
         """Whether the source is known to hold no row; the key of a tunnel may lack the right to read rows."""

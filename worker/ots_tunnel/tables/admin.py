@@ -121,13 +121,17 @@ class TableAdmin:
         low = [(key.name, sdk.INF_MIN) for key in schema.keys]
         high = [(key.name, sdk.INF_MAX) for key in schema.keys]
         try:
-            answer = self._call("get_range", table, sdk.Direction.FORWARD, low, high, None, 1, max_version=1)
+            while True:
+                answer = self._call("get_range", table, sdk.Direction.FORWARD, low, high, None, 1, max_version=1)
+                low, rows = answer[1], answer[2]
+                if rows or not low:  # a page without rows may come before the end (docs/data-plane.md 2.6)
+                    break
         except ServiceError as error:
             if error.code in ("OTSTableNotReady", "OTSPartitionUnavailable"):
                 return None
             raise
-        rows: Sequence[Any] = answer[2]
-        return rows
+        found: Sequence[Any] = rows
+        return found
 
     def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         client = self._current_client()

@@ -59,7 +59,8 @@ class VerifyJob:
         source: first table.
         destination: second table.
         state: names the slices and receives their results.
-        times_to_live: seconds, of both tables.
+        time_to_live: of the source, seconds; -1 means that cells never expire. What a destination hides that it should
+            keep as long is a difference.
         parallel: slices scanned in parallel.
         changed: called after each finished slice.
         clock: seconds since 1970.
@@ -71,7 +72,7 @@ class VerifyJob:
         destination: Side,
         state: VerifyState,
         *,
-        times_to_live: tuple[int, int] = (-1, -1),
+        time_to_live: int = -1,
         parallel: int = 4,
         changed: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
@@ -79,7 +80,7 @@ class VerifyJob:
         self._source = source
         self._destination = destination
         self._state = state
-        self._times_to_live = times_to_live
+        self._time_to_live = time_to_live
         self._parallel = parallel
         self._changed = changed
         self._clock = clock
@@ -162,7 +163,7 @@ class VerifyJob:
     def _pair(self, part: KeyRange, result: Comparison, differs: OnDifference) -> ScanPair:
         versions = self._state.task.max_versions
         a, b = self._source.scan(part, versions), self._destination.scan(part, versions)
-        return ScanPair(a, b, result, differs, lambda: near_expiry_limit(self._times_to_live, self._clock()))
+        return ScanPair(a, b, result, differs, lambda: near_expiry_limit((self._time_to_live,), self._clock()))
 
     def _finish(self, number: int, result: Comparison) -> None:
         self._state.finish(number, result)

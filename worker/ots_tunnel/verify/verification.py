@@ -95,7 +95,7 @@ class Verification:
                 self._say(f"sample: {share}, seed {self._state.task.seed}")
             for note in notes:
                 self._say(f"note: {note}")
-            result = await self._compare(source, destination, self._state, (one.time_to_live, other.time_to_live))
+            result = await self._compare(source, destination, self._state, one.time_to_live)
         if self._file is not None:
             self._file.remove()
         return Outcome(self._state, result, time.monotonic() - began, notes)
@@ -167,15 +167,13 @@ class Verification:
         self._file = file
         return []
 
-    async def _compare(
-        self, source: Side, destination: Side, state: VerifyState, times_to_live: tuple[int, int]
-    ) -> Comparison:
+    async def _compare(self, source: Side, destination: Side, state: VerifyState, time_to_live: int) -> Comparison:
         file = self._file
         job = VerifyJob(
             source,
             destination,
             state,
-            times_to_live=times_to_live,
+            time_to_live=time_to_live,
             parallel=self._options.parallel,
             changed=file.changed if file else _nothing,
         )

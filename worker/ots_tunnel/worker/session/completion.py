@@ -1,7 +1,8 @@
 """Whether a tunnel is complete, as one of its clients sees it.
 
 Without an end time a tunnel is complete when the service has terminated every channel. With one, the service keeps the
-channels open, so the worker compares the channels of the tunnel with those that it has read up to the end time. A
+channels open, so the worker compares the channels of the tunnel with those that it has read up to the end time; where
+all have ended nevertheless, it waits for that time (`ended_early`). A
 channel that still waits for its parents counts as done once it is proven that it holds nothing from before the end time
 (`waiting.WaitingChannels`): how soon the service gives such a channel out is not known (docs/architecture.md 3.4).
 """
@@ -16,7 +17,15 @@ from collections.abc import Callable, Mapping, Set
 
 from ots_tunnel.errors import CodecError, ServiceError, TransportError
 from ots_tunnel.log_actions import LogAction
-from ots_tunnel.model import ChannelId, ChannelStatus, ClientId, Stage, TunnelDescription
+from ots_tunnel.model import (
+    ChannelId,
+    ChannelStatus,
+    ChannelType,
+    ClientId,
+    Stage,
+    TunnelDescription,
+    TunnelType,
+)
 from ots_tunnel.worker.context import ClientContext
 from ots_tunnel.worker.progress.channel_progress import ChannelProgress
 from ots_tunnel.worker.session.waiting import WaitingChannels
@@ -74,6 +83,26 @@ def completion(
     return Completion.OTHERS_FINISH if leaves else Completion.OWN_SHARE_DONE
 
 
+def ended_early(tunnel: TunnelDescription, end_us: int, *, settled: bool) -> bool:
+    """Whether every channel has ended although changes from before the end time may still come.
+
+    A stream ends before by an end of the tunnel's own, or where it is switched off; or its next channels are not listed
+    yet, those behind the existing rows or behind a split. Existing rows alone have no end time.
+
+    Args:
+        end_us: the end time.
+        settled: whether the tunnel has not changed for a while.
+    """
+    channels = tunnel.channels
+    if tunnel.tunnel.tunnel_type is TunnelType.BaseData:
+        return False
+    if any(channel.status is not ChannelStatus.TERMINATED for channel in channels):
+        return False
+    has_stream = any(channel.channel_type is ChannelType.STREAM for channel in channels)
+    is_past = tunnel.service_time is not None and tunnel.service_time * 1e6 > end_us
+    return not (has_stream and is_past and settled)
+
+
 class CompletionWatch:
     """Finds out from time to time whether the tunnel is complete, and writes it into the status.
 
@@ -128,17 +157,19 @@ class CompletionWatch:
             tunnel = await context.client.describe_tunnel(settings.table, settings.tunnel_name, settings.tunnel_id)
         except (TransportError, ServiceError, CodecError):
             return  # the heartbeat reports what is wrong
-        passed = await self._passed(tunnel)
+        settled = self._has_settled(tunnel)
+        passed = await self._passed(tunnel, settled=settled)
         done = self._done()
         if done is None:
             return  # a channel came during the calls
-        self._apply(completion(tunnel, context.client_id, done, passed))
+        early = settings.end_us is not None and ended_early(tunnel, settings.end_us, settled=settled)
+        self._apply(Completion.OPEN if early else completion(tunnel, context.client_id, done, passed))
         if not done:
             await asyncio.sleep(settings.interval * (CHECK_INTERVALS - 1))
 
-    async def _passed(self, tunnel: TunnelDescription) -> Set[ChannelId]:
+    async def _passed(self, tunnel: TunnelDescription, *, settled: bool) -> Set[ChannelId]:
         """The waiting channels that hold nothing from before the end time; none unless they alone are left."""
-        settled, known_time, done = self._has_settled(tunnel), tunnel.service_time, self._done()
+        known_time, done = tunnel.service_time, self._done()
         waiting = [channel.channel_id for channel in tunnel.channels if channel.status is ChannelStatus.WAIT]
         if self._waiting is None or known_time is None or known_time <= self._waiting.end or done is None:
             return frozenset()
