@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from ots_tunnel.protocol.http.message import HttpRequest, HttpResponse
 from ots_tunnel.stream.lease.lease import SHARD_END
 from ots_tunnel.stream.sinking.worker import StreamSinkWorker
 from tests.support.emulator.follow_scene import KEYS, FollowScene, following
@@ -107,3 +108,28 @@ async def test_two_workers_are_completed_and_what_one_leaves_the_other_one_takes
     await until(lambda: len(second.status.channels) == 5 and are_completed(second), what="the second has every shard")
 
     assert {number for sink in sinks for _, number in sink.written} == {1, 2}
+
+
+async def test_children_that_have_no_lease_as_yet_are_not_taken_for_read(scene: FollowScene) -> None:
+    """The worker reads the parent to its end while the service does not say which children it has."""
+    await scene.begin()
+    await scene.put(KEYS, [1])
+    sink, is_silent = RecordingSink(), True
+    worker = scene.worker("w", sink, end_us=now_us(scene) + 60_000_000)
+    await until(lambda: len(sink.written) == len(KEYS), what="the parent is read")
+
+    async def without_shards(request: HttpRequest) -> HttpResponse:
+        if is_silent and "DescribeStream" in request.path:
+            return HttpResponse(503, {}, b"")
+        return await scene.emulator.handle(request)
+
+    scene.answers["w"] = without_shards
+    scene.split()
+    await scene.put(KEYS, [2])
+    for _ in range(120):
+        await asyncio.sleep(1)
+        assert not are_completed(worker)
+
+    is_silent = False
+    await until(lambda: are_completed(worker), 300, "completed")
+    assert len(sink.written) == 2 * len(KEYS)

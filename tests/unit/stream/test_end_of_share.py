@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ots_tunnel.stream.decide.completion import own_share_is_done
+from ots_tunnel.stream.decide.sync import Listed
 from ots_tunnel.stream.lease.lease import SHARD_END, TRIM_HORIZON, Lease, WorkerId
 from ots_tunnel.stream.shards import ShardId
 
@@ -33,4 +34,23 @@ def lease(shard: ShardId, owner: str = ME, *parents: ShardId, finished: bool = F
     ],
 )
 def test_a_share_is_done(leases: tuple[Lease, ...], held: set[ShardId], stopped: set[ShardId], is_done: bool) -> None:
-    assert own_share_is_done(ME, {each.shard_id: each for each in leases}, held, stopped) is is_done
+    known = {each.shard_id: each for each in leases}
+    listed = Listed(frozenset(shard for shard, each in known.items() if each.is_finished), frozenset(known))
+
+    assert own_share_is_done(ME, known, held, stopped, listed) is is_done
+
+
+@pytest.mark.parametrize(
+    ("ended", "shards", "is_done"),
+    [
+        pytest.param({S1}, {S1}, True, id="no child"),
+        pytest.param(set(), {S1}, False, id="listed before the end of the parent"),
+        pytest.param({S1}, {S1, S2}, False, id="a child without a lease"),
+    ],
+)
+def test_children_of_a_shard_at_its_end_have_a_lease_first(
+    ended: set[ShardId], shards: set[ShardId], is_done: bool
+) -> None:
+    listed = Listed(frozenset(ended), frozenset(shards))
+
+    assert own_share_is_done(ME, {S1: lease(S1, finished=True)}, set(), set(), listed) is is_done

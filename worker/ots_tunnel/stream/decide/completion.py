@@ -10,8 +10,11 @@ where each lease is one of these:
                                            time, and then all that its child holds is later
     owned by another worker                that worker tells
 
-The last case makes the answer one of this worker alone: who wants to know about the stream asks the others as well, and
-looks for leases whose owners have expired.
+A shard that was read to its end may have children without a lease as yet. So a sync has to come first that began behind
+that end, and each shard that it has found has to have its lease here.
+
+The last case of the table makes the answer one of this worker alone: who wants to know about the stream asks the others
+as well, and looks for leases whose owners have expired.
 """
 
 from __future__ import annotations
@@ -19,18 +22,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 
 from ots_tunnel.stream.decide.starting import waits_for
+from ots_tunnel.stream.decide.sync import Listed
 from ots_tunnel.stream.lease.lease import NO_WORKER, Lease, WorkerId
 from ots_tunnel.stream.shards import ShardId
 
 
-def own_share_is_done(me: WorkerId, leases: Mapping[ShardId, Lease], held: Set[ShardId], stopped: Set[ShardId]) -> bool:
+def own_share_is_done(
+    me: WorkerId, leases: Mapping[ShardId, Lease], held: Set[ShardId], stopped: Set[ShardId], listed: Listed
+) -> bool:
     """Whether a worker has nothing left to read before the end time.
 
     Args:
-        leases: every lease of the stream.
+        leases: every lease of the stream that the worker knows.
         held: shards whose leases it holds.
         stopped: those of them that are read up to the end time.
+        listed: what the last sync has seen.
     """
+    finished = {shard for shard, lease in leases.items() if lease.is_finished}
+    if not (finished <= listed.ended and listed.shards <= leases.keys()):
+        return False
     unread = [lease for shard, lease in leases.items() if not lease.is_finished and shard not in stopped]
     return bool(leases) and all(
         bool(waits_for(lease, leases)) or (lease.shard_id not in held and lease.owner not in (NO_WORKER, me))

@@ -32,12 +32,25 @@ A stream always has a shard, so an empty list is refused. It would delete every 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
 from ots_tunnel.errors import CodecError
 from ots_tunnel.stream.lease.lease import HalfLease, Lease
 from ots_tunnel.stream.shards import Shard, ShardId
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a sync has seen, for who asks whether everything has a lease (`completion`).
+
+    Args:
+        ended: shards that were read to their end before the stream was asked, so that their children are in `shards`.
+        shards: all that the stream listed.
+    """
+
+    ended: frozenset[ShardId] = frozenset()
+    shards: frozenset[ShardId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +62,14 @@ class SyncPlan:
         delete: leases of dropped shards.
         lost: those of them that were not read to the end.
         late: those of `create` whose shards may have lost records before.
+        listed: what it is made of.
     """
 
     create: tuple[tuple[Lease, HalfLease | None], ...] = ()
     delete: tuple[Lease, ...] = ()
     lost: tuple[Lease, ...] = ()
     late: tuple[Lease, ...] = ()
+    listed: Listed = field(default=Listed(), compare=False)
 
     @property
     def without_loss(self) -> SyncPlan:
@@ -95,6 +110,7 @@ def plan_sync(
     if not listed:
         raise CodecError(f"shards of stream {stream_id!r}: found none, a stream has one at least")
     owned = {lease.shard_id: lease for lease in leases}
+    ended = frozenset(shard for shard, lease in owned.items() if lease.is_finished)
     halves = {each.shard_id: each for each in half}
     # A half row of a dropped shard becomes whole as well; the next sync deletes it, with the alarm.
     wanted = listed | {key: Shard(key) for key in halves if key not in listed}
@@ -110,6 +126,7 @@ def plan_sync(
         delete,
         tuple(lease for lease in delete if not lease.is_finished),
         late if _were_followed_before(kept_since, owned.values()) else (),
+        Listed(ended, frozenset(listed)),
     )
 
 

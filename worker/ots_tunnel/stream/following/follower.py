@@ -28,6 +28,7 @@ from ots_tunnel.fence import boottime
 from ots_tunnel.model import ChannelId
 from ots_tunnel.stream.calls.client import StreamClient
 from ots_tunnel.stream.calls.lease_table import LeaseTable
+from ots_tunnel.stream.decide.sync import Listed
 from ots_tunnel.stream.following.followed_shards import FollowedShards
 from ots_tunnel.stream.following.owner import Owner
 from ots_tunnel.stream.following.settings import FollowSettings
@@ -89,6 +90,11 @@ class StreamFollower:
     def shards(self) -> Mapping[ShardId, ShardTask]:
         """The shards whose leases this worker holds."""
         return {} if self._shards is None else self._shards.held
+
+    @property
+    def listed(self) -> Listed:
+        """What the last sync of shards and leases has seen."""
+        return self._sync.listed
 
     @property
     def answered(self) -> float:

@@ -34,6 +34,7 @@ from ots_tunnel.stream.calls.lease_table import LeaseTable
 from ots_tunnel.stream.calls.lease_table_creation import create_lease_table
 from ots_tunnel.stream.calls.older_records import keeps_older
 from ots_tunnel.stream.calls.passing import may_pass
+from ots_tunnel.stream.decide.sync import Listed
 from ots_tunnel.stream.following.owner import Owner
 from ots_tunnel.stream.following.settings import FollowSettings
 from ots_tunnel.stream.holding.known_leases import KnownLeases
@@ -73,6 +74,8 @@ class StreamSync:
         self._wall = wall
         #: Set when the next sync is to come at once.
         self.soon = asyncio.Event()
+        #: What the last sync has seen that came to its end.
+        self.listed = Listed()
         #: When the stream was marked in the table of leases, which another table of the same name cannot have.
         self._marked_ms: int | None = None
         #: Shards of which records may be missing, and that were told.
@@ -162,7 +165,7 @@ class StreamSync:
             )
 
     async def _sync(self, stream: StreamInfo, known: KnownLeases | None = None) -> None:
-        await sync_shards(
+        plan = await sync_shards(
             self._client,
             self._table,
             stream.stream_id,
@@ -172,6 +175,7 @@ class StreamSync:
             tell_missing=lambda lease: self._tell_missing(stream, lease),
             at_start=AtStart(partial(self._tell_start, stream), partial(self._judge_start, stream)),
         )
+        self.listed = plan.listed
 
     def _judge_start(self, stream: StreamInfo, start_us: int, found: StreamShards, created: Iterable[Lease]) -> None:
         """Report what is wanted and dropped already, where a start lies before what the stream keeps, once.

@@ -212,7 +212,9 @@ class StreamSinkWorker:
         status, held = self.status, self._follower.shards
         stopped = {shard for shard in held if status.channels[channel_of(shard)].progress.end_reached}
         before = status.completed
-        status.completed = own_share_is_done(self._me, self._follower.leases, held.keys(), stopped)
+        status.completed = own_share_is_done(
+            self._me, self._follower.leases, held.keys(), stopped, self._follower.listed
+        )
         if status.completed and not before:
             logger.info("nothing is left to read here", extra=self._fields(LogAction.COMPLETED))
 
