@@ -76,15 +76,30 @@ def consumable(description: TunnelDescription) -> tuple[ChannelInfo, ...]:
     )
 
 
+def readable(description: TunnelDescription) -> tuple[ChannelInfo, ...]:
+    """Those of `consumable` that can be read at the same time: a child comes after its parents.
+
+    A Stream channel in WAIT that was never consumed is a child, or new where no other one has begun either.
+    """
+    found = consumable(description)
+    is_begun = _is_begun(found)
+    return tuple(channel for channel in found if not (is_begun and _is_child(channel) and is_unread(channel)))
+
+
+def is_unread(channel: ChannelInfo) -> bool:
+    """Whether a channel was never consumed."""
+    return not channel.consume_point_ns and not channel.rows
+
+
 def count_channels(description: TunnelDescription) -> ChannelCounts:
-    """Channels by type and state; `unowned` counts readable channels without a worker.
+    """Channels by type and state; `unowned` counts those without a worker that one could read.
 
     A Stream channel in WAIT is the child of a partition that has split or merged, which cannot be read before its
     parents have ended, or a new one. It counts as a child while another one has left WAIT and has not ended.
     """
     channels = description.channels
-    readable = consumable(description)
-    is_begun = any(channel.status is not ChannelStatus.WAIT for channel in readable)
+    left = consumable(description)
+    is_begun = _is_begun(left)
     base = sum(channel.channel_type == ChannelType.BASE for channel in channels)
     by_status = {status: sum(channel.status is status for channel in channels) for status in ChannelStatus}
     return ChannelCounts(
@@ -94,8 +109,13 @@ def count_channels(description: TunnelDescription) -> ChannelCounts:
         open=by_status[ChannelStatus.OPEN],
         closing=by_status[ChannelStatus.CLOSING],
         terminated=by_status[ChannelStatus.TERMINATED],
-        unowned=sum(not _is_owned(channel) and not (is_begun and _is_child(channel)) for channel in readable),
+        unowned=sum(not _is_owned(channel) and not (is_begun and _is_child(channel)) for channel in left),
     )
+
+
+def _is_begun(channels: Sequence[ChannelInfo]) -> bool:
+    """Whether one of the channels that have not ended has left WAIT."""
+    return any(channel.status is not ChannelStatus.WAIT for channel in channels)
 
 
 def _is_child(channel: ChannelInfo) -> bool:

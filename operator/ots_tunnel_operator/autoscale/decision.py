@@ -35,7 +35,7 @@ from dataclasses import dataclass, replace
 
 from ots_tunnel_operator.autoscale.asleep import falls_asleep, idled, is_idle_for_long, looked, woken_by
 from ots_tunnel_operator.autoscale.bounds import capped, within
-from ots_tunnel_operator.autoscale.effect import is_blocked, judged
+from ots_tunnel_operator.autoscale.effect import is_blocked, judged, relieved
 from ots_tunnel_operator.autoscale.figures import Figures
 from ots_tunnel_operator.autoscale.formula import Load, load, rounded, wish
 from ots_tunnel_operator.autoscale.history import History, Shown, Trial
@@ -107,7 +107,7 @@ def decide(policy: Policy, record: Record, figures: Figures, history: History) -
         edges = f"minReplicas {policy.min_workers}, maxReplicas {policy.max_workers}"
         history = replace(history, trial=None)
         return Decision(bound, Limit.NONE, history, change=Change(workers, bound, Cause.BOUNDS, edges))
-    history = learned(history, record, figures)
+    history = relieved(learned(history, record, figures), record, figures.channels)
     if not history.is_due(now):
         return _held(workers, history)
     history = idled(replace(history, evaluated=now), figures)

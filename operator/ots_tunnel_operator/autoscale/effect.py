@@ -5,6 +5,8 @@ a scale-up the rows per second are compared with those before it: with less than
 workers should have brought, and a lag that is still too large and does not fall, it was of no use. A falling lag is
 help enough: where the one worker with two channels was the slow one, the rate of all hardly grows.
 
+The next one waits no longer once more channels can be read, such as those of partitions that have split.
+
 Nothing is concluded from a scale-up after which the fullest worker has as many channels as before: its channels, and
 with them the lag, are as slow as they were. Of 8 channels the fullest of 4 workers has 2, and so it has with 5, 6 and
 7: a sixth worker cannot show whether workers help, and eight can.
@@ -57,7 +59,7 @@ def judged(
         return history, None
     times = history.ineffective + 1
     block = min(LONGEST_BLOCK, FIRST_BLOCK * 2 ** (times - 1))
-    return replace(done, ineffective=times, blocked_until=now + block), trial
+    return replace(done, ineffective=times, blocked_until=now + block, blocked_channels=channels), trial
 
 
 def _fullest(channels: int, workers: int) -> int:
@@ -65,7 +67,15 @@ def _fullest(channels: int, workers: int) -> int:
     return math.ceil(channels / workers)
 
 
+def relieved(history: History, record: Record, channels: int | None) -> History:
+    """Without the block, where more channels can be read than when it began: what was of no use then may help now."""
+    if channels is None or history.blocked_channels is None or channels <= history.blocked_channels:
+        return history
+    return replace(history, ineffective=0, blocked_until=0.0, blocked_channels=None, relieved=record.ineffective)
+
+
 def is_blocked(history: History, record: Record, now: float) -> bool:
     """Whether no scale-up is tried now; after a restart the record tells of the last one that was of no use."""
-    recorded = record.ineffective is not None and 0 <= now - record.ineffective < FIRST_BLOCK
+    useless = None if record.ineffective == history.relieved else record.ineffective
+    recorded = useless is not None and 0 <= now - useless < FIRST_BLOCK
     return recorded or now < history.blocked_until

@@ -91,6 +91,10 @@ class History:
     trial: Trial | None = None
     ineffective: int = 0
     blocked_until: float = 0.0
+    blocked_channels: int | None = None
+    """Channels that could be read when the block began; None without one."""
+    relieved: float | None = None
+    """The scale-up of no use whose block has ended early, by its time in the status."""
     foreign: Foreign | None = None
     idle: Idle | None = None
     looked: float | None = None
@@ -131,7 +135,7 @@ class History:
         return replace(self, recommendations=found)
 
     def moved(self, seconds: float) -> Self:
-        """With every time changed by `seconds`, after the clock was set; `settled` names a change, and stays."""
+        """With every time changed by `seconds`, after the clock was set; those that name a change stay."""
         trial, foreign, idle = self.trial, self.foreign, self.idle
         return replace(
             self,

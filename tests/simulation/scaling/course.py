@@ -1,7 +1,8 @@
 """The course of the number of workers in one story: its figures, and what is judged of it while the load lasts.
 
 spec        the operator never writes spec.replicas
-bounds      the Deployment asks for at least one worker, and never for more than maxReplicas or channels
+bounds      the Deployment asks for at least one worker, and never for more than maxReplicas or the channels that can be
+            read: a child comes after its parents
 hasty       what a number needs before it is changed (`haste`)
 blind       nothing is decided while no worker can be asked
 unsteady    the number is changed, or changes its direction, too often, or rows wait for too much of the time
@@ -111,10 +112,11 @@ class Course:
 
     def _judge_bounds(self, deployed: int) -> None:
         tunnel = self._fleet.tunnel()
-        channels = () if tunnel is None else tunnel.channels.values()
-        live = sum(channel.status is not ChannelStatus.TERMINATED for channel in channels)
+        channels = {} if tunnel is None else tunnel.channels
+        left = (name for name, channel in channels.items() if channel.status is not ChannelStatus.TERMINATED)
+        live = sum(self._fleet.is_readable(name) for name in left)
         if live and not 1 <= deployed <= min(self._fleet.scenario.most, live):
-            self._fleet.violate("bounds", f"{deployed} workers, and there are {live} channels")
+            self._fleet.violate("bounds", f"{deployed} workers, and {live} channels can be read")
 
     def _changed(self, number: int, why: str) -> None:
         self._fleet.story.tell("region", "%s workers instead of %s: %s", number, self._number, why)

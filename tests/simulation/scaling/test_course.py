@@ -27,10 +27,14 @@ class FakeFleet:
         self.delivery = SimpleNamespace(applied={})
         self.story = SimpleNamespace(tell=lambda *_: None)
         self.violations: list[str] = []
+        self.children: tuple[str, ...] = ()
 
     def tunnel(self) -> Any:
         states = [ChannelStatus.OPEN] * 7 + [ChannelStatus.TERMINATED]
-        return SimpleNamespace(channels={number: SimpleNamespace(status=state) for number, state in enumerate(states)})
+        return SimpleNamespace(channels={f"c{n}": SimpleNamespace(status=state) for n, state in enumerate(states)})
+
+    def is_readable(self, channel_id: str) -> bool:
+        return channel_id not in self.children
 
     def violate(self, rule: str, text: str) -> None:
         self.violations.append(rule)
@@ -61,6 +65,15 @@ def test_more_workers_than_channels_that_live_are_too_many() -> None:
     fleet = FakeFleet(CALM)
 
     looked(fleet, 7, 8)
+
+    assert fleet.violations == ["bounds"]
+
+
+def test_children_that_wait_for_their_parents_are_no_channels_for_more_workers() -> None:
+    fleet = FakeFleet(CALM)
+    fleet.children = ("c5", "c6")
+
+    looked(fleet, 5, 6)
 
     assert fleet.violations == ["bounds"]
 

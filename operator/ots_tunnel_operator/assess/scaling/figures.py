@@ -5,7 +5,7 @@ from __future__ import annotations
 from ots_tunnel.model import ChannelInfo, ChannelStatus, Stage, TunnelDescription
 from ots_tunnel_operator import names
 from ots_tunnel_operator.assess.completion import end_has_passed
-from ots_tunnel_operator.assess.lag import Lag, consumable, is_initialised, orphaned
+from ots_tunnel_operator.assess.lag import Lag, consumable, is_initialised, is_unread, orphaned, readable
 from ots_tunnel_operator.assess.reported import HELD
 from ots_tunnel_operator.assess.scaling.busy import busy_share
 from ots_tunnel_operator.assess.scaling.peeking import peeked
@@ -39,7 +39,7 @@ def figures(world: World, lag: Lag | None, wanted: int, scaled: float | None) ->
     rates = [None if report is None else report.rows_per_second for report in reports]
     return Figures(
         time=world.now,
-        channels=len(consumable(found)),
+        channels=len(readable(found)),
         lag=None if lag is None or lag.seconds is None or _has_stranger(world, found) else float(lag.seconds),
         busy=_mean([_busy(world, pod) for pod in world.pods if pod.ready and _holds(pod)]),
         rate=None if None in rates or not rates else sum(rate for rate in rates if rate is not None),
@@ -133,14 +133,14 @@ def _channels_move(world: World, found: TunnelDescription, scaled: float | None)
     patience = PATIENCE_HEARTBEATS * world.resource.spec.worker_settings.heartbeat_interval_seconds
     is_recent = scaled is not None and 0 <= world.now - scaled < patience
     without = sum(pod.ready and not _holds(pod) for pod in world.pods)
-    if is_recent and without and len(consumable(found)) >= len(world.pods):
+    if is_recent and without and len(readable(found)) >= len(world.pods):
         return f"a worker waits for its first {world.resource.spec.source.part}"
     return ""
 
 
 def _is_moving(channel: ChannelInfo) -> bool:
     """Whether a channel is between two workers. One that was never consumed waits for its parents, maybe for long."""
-    if channel.status is ChannelStatus.WAIT and not channel.consume_point_ns and not channel.rows:
+    if channel.status is ChannelStatus.WAIT and is_unread(channel):
         return False
     return channel.status is not ChannelStatus.OPEN or not channel.client_id
 

@@ -29,6 +29,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ots_tunnel_operator.autoscale.decision import Cause, Change
+from ots_tunnel_operator.autoscale.history import History, Shown
 from ots_tunnel_operator.autoscale.limit import Limit
 from ots_tunnel_operator.autoscale.record import Record
 from ots_tunnel_operator.times import parse_time, timestamp
@@ -75,11 +76,12 @@ def _slept(resource: Resource) -> float | None:
     return parse_time(found.get("since")) if found.get("generation") == resource.generation else None
 
 
-def last_shown(resource: Resource) -> tuple[int | None, Limit]:
-    """What the status shows of the last evaluation, which stands until the next one."""
+def begun(resource: Resource) -> History:
+    """What is remembered at the first look of a process: what the status shows stands until there is more."""
     found = recorded(resource)
     recommended, limit = found.get("recommendedReplicas"), found.get("limitedBy")
-    return recommended, Limit(limit) if limit in set(Limit) else Limit.NONE
+    shown = Shown(recommended, Limit(limit) if limit in set(Limit) else Limit.NONE)
+    return History(shown=shown, blocked_channels=found.get("usefulMaxReplicas"))
 
 
 def change_document(change: Change, resource: Resource, now: float) -> dict[str, Any]:

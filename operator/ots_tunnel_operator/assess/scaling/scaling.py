@@ -25,8 +25,8 @@ from ots_tunnel_operator.assess.lag import Lag
 from ots_tunnel_operator.assess.scaling.figures import figures
 from ots_tunnel_operator.assess.scaling.foreign import foreign_writer
 from ots_tunnel_operator.assess.scaling.record import (
+    begun,
     change_document,
-    last_shown,
     record_of,
     recorded,
     wanted_workers,
@@ -37,7 +37,7 @@ from ots_tunnel_operator.autoscale.asleep import is_fresh
 from ots_tunnel_operator.autoscale.decision import Cause, Decision, decide
 from ots_tunnel_operator.autoscale.figures import Figures
 from ots_tunnel_operator.autoscale.formula import load
-from ots_tunnel_operator.autoscale.history import Foreign, History, Shown
+from ots_tunnel_operator.autoscale.history import Foreign, History
 from ots_tunnel_operator.autoscale.limit import Limit
 from ots_tunnel_operator.autoscale.record import Record
 from ots_tunnel_operator.reasons import Problem
@@ -116,7 +116,7 @@ def assess_scaling(world: World, lag: Lag | None, stopped: str) -> Scaling:
     mode, wanted = resource.spec.scaling_mode, wanted_workers(resource)
     if mode == "Disabled":
         return Scaling(wanted, {"desiredReplicas": wanted} | _left_by_auto(world, wanted))
-    history = world.scaling or History(shown=Shown(*last_shown(resource)))
+    history = world.scaling or begun(resource)
     if stopped:
         document = {"desiredReplicas": wanted, "limitedBy": str(Limit.STOPPED)} | _left_by_auto(world, wanted)
         if mode == "Auto" and wanted:

@@ -292,6 +292,9 @@ def test_a_scale_up_that_does_not_help_is_taken_back_and_blocks(part: str) -> No
     assert "7 workers process 1000 rows/s, 4 processed 1000: more of them do not help" in back.message
     assert f"the slowest {part} is c7 of pod-1" in back.message
     assert loop.decisions[-1].limit is Limit.INEFFECTIVE
+    # the partitions have split
+    loop.look(replace(LATE, channels=32))
+    assert loop.changes()[2:] == [(Cause.BACKLOG, 4, 7)]
 
 
 def test_workers_that_never_ran_are_not_found_useless() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ots_tunnel_operator.autoscale.effect import is_blocked, judged
+from ots_tunnel_operator.autoscale.effect import is_blocked, judged, relieved
 from ots_tunnel_operator.autoscale.formula import Load
 from ots_tunnel_operator.autoscale.history import History, Trial
 from ots_tunnel_operator.autoscale.policy import Policy
@@ -79,6 +79,20 @@ def test_each_further_one_blocks_twice_as_long_up_to_four_hours() -> None:
         blocks.append(history.blocked_until - 200.0)
 
     assert blocks == [1800.0, 3600.0, 7200.0, 14_400.0, 14_400.0, 14_400.0]
+
+
+@pytest.mark.parametrize(("channels", "blocked"), [(8, True), (17, False), (16, True), (None, True)])
+def test_more_channels_end_the_block(channels: int | None, blocked: bool) -> None:
+    """The children of partitions that have split can be read now."""
+    taken_back, recorded = judged(POLICY, TRIED, 8, 16, USELESS, 200.0)[0], Record(4, scaled=200.0, ineffective=200.0)
+
+    history = relieved(taken_back, recorded, channels)
+
+    assert is_blocked(history, recorded, 215.0) is blocked
+    assert history.ineffective == int(blocked)
+    # a further one that is of no use blocks again
+    again = judged(POLICY, replace(history, trial=TRIAL), 8, 20, USELESS, 300.0)[0]
+    assert is_blocked(again, replace(recorded, ineffective=300.0), 315.0)
 
 
 def test_a_restart_does_not_end_the_block() -> None:

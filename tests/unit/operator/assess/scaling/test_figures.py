@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.model import ChannelStatus, Stage
+from ots_tunnel.model import ChannelInfo, ChannelStatus, Stage
 from ots_tunnel_operator.assess.scaling.figures import figures
 from ots_tunnel_operator.autoscale.figures import Figures
 from ots_tunnel_operator.autoscale.peeked import Peeked
@@ -64,6 +64,24 @@ def test_while_existing_rows_are_read_their_channels_count() -> None:
     found = found_in(replace(scaled(), tunnel=Tunnel(description(*rows, stage=Stage.BASE))))
 
     assert (found.copies_base, found.channels, found.lag) == (True, 1, None)
+
+
+CHILDREN = [channel(f"child{number}", ChannelStatus.WAIT, client="") for number in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("others", "channels"),
+    [
+        ([channel("c0"), channel("c1", ChannelStatus.CLOSE, client="")], 2),
+        ([channel("c0", ChannelStatus.TERMINATED, client="")], 8),
+        ([channel("c0"), channel("c1", ChannelStatus.WAIT, client="", consumed=NOW)], 2),
+        ([], 8),
+    ],
+    ids=["their parents are read", "their parents have ended", "one was consumed before", "all are new"],
+)
+def test_children_that_wait_for_their_parents_cannot_be_read(others: list[ChannelInfo], channels: int) -> None:
+    """A worker for each of them would have nothing to do, and its scale-up would count as one of no use."""
+    assert found_in(with_channels(*others, *CHILDREN)).channels == channels
 
 
 def test_one_worker_whose_share_is_unknown_makes_the_mean_unknown() -> None:

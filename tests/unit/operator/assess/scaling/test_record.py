@@ -8,12 +8,13 @@ import pytest
 
 from ots_tunnel_operator.assess.scaling.record import (
     MAX_MESSAGE,
+    begun,
     change_document,
-    last_shown,
     record_of,
     wanted_workers,
 )
 from ots_tunnel_operator.autoscale.decision import Cause, Change
+from ots_tunnel_operator.autoscale.history import History, Shown
 from ots_tunnel_operator.autoscale.limit import Limit
 from ots_tunnel_operator.autoscale.record import Record
 from ots_tunnel_operator.times import timestamp
@@ -69,11 +70,11 @@ def test_the_record_has_a_scale_up_that_was_taken_back() -> None:
 
 
 def test_what_is_shown_is_read_back() -> None:
-    shown = {"recommendedReplicas": 5, "limitedBy": "Max"}
+    shown = {"recommendedReplicas": 5, "limitedBy": "Max", "usefulMaxReplicas": 8}
 
-    assert last_shown(an_object("Auto", 2, shown)) == (5, Limit.MAX)
-    assert last_shown(an_object("Auto", 2, None)) == (None, Limit.NONE)
-    assert last_shown(an_object("Auto", 2, {"limitedBy": "OfANewerRelease"})) == (None, Limit.NONE)
+    assert begun(an_object("Auto", 2, shown)) == History(shown=Shown(5, Limit.MAX), blocked_channels=8)
+    assert begun(an_object("Auto", 2, None)) == History()
+    assert begun(an_object("Auto", 2, {"limitedBy": "OfANewerRelease"})).shown == Shown()
 
 
 def test_a_long_message_is_cut() -> None:

@@ -11,7 +11,7 @@ from ots_tunnel.protocol.movement import has_moved
 from ots_tunnel.stream.decide.sightings import Sighting
 from ots_tunnel.stream.lease.lease import SHARD_END, Lease, Position, WorkerId
 from ots_tunnel.stream.shards import Shard, ShardId, StreamInfo
-from ots_tunnel_operator.assess.lag import consumable, count_channels, is_initialised
+from ots_tunnel_operator.assess.lag import consumable, count_channels, is_initialised, readable
 from ots_tunnel_operator.observe.shards.view import checkpoints, described
 
 NOW, DURATION = 1000.0, 60.0
@@ -81,6 +81,7 @@ def test_a_child_without_a_lease_waits_as_the_stream_lists_its_parents() -> None
 
     assert states(found) == {"p": ("OPEN", "w-1"), "c": ("WAIT", "")}
     assert count_channels(found).unowned == 0
+    assert [str(channel.channel_id) for channel in readable(found)] == ["p"]
 
 
 def test_a_child_of_a_dropped_parent_starts() -> None:
