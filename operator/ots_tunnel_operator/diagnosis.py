@@ -154,7 +154,12 @@ def table_not_found(place: Place) -> Problem:
 
 
 def destination_incompatible(
-    sink: TablestoreSink, found: Iterable[object], start_over: str, *, is_unused: bool = False
+    sink: TablestoreSink,
+    found: Iterable[object],
+    start_over: str,
+    *,
+    is_unused: bool = False,
+    is_foreign: bool = True,
 ) -> Problem:
     """The problem of a destination that cannot hold an equal copy.
 
@@ -163,13 +168,16 @@ def destination_incompatible(
         found: the causes.
         start_over: what to type to start over.
         is_unused: whether nothing was copied to it yet, so that another table may take its place.
+        is_foreign: whether it may have rows of something else: the object has not created it, and it is not empty.
     """
     anew = "the operator creates it anew" if sink.create_table == "IfMissing" else "create it anew"
-    drop = (
-        f"drop the table, and {anew}"
-        if is_unused
-        else f"where that cannot be done, drop the table too: a new one would lack what was consumed; {start_over}"
-    )
+    if is_unused:
+        other = "apply an object with another table (drop this one only if nothing needs its rows)"
+        drop = other if is_foreign else f"drop the table, and {anew}"
+    else:
+        only = " (only if nothing else needs its rows)" if is_foreign else ""
+        lack = f"a new one would lack what was consumed; {start_over}"
+        drop = f"where that cannot be done, drop the table too{only}: {lack}"
     return Problem(
         Reason.DESTINATION_INCOMPATIBLE,
         f"spec.sink.tablestore.table {sink.table!r}: {'; '.join(str(problem) for problem in found)}: change the "

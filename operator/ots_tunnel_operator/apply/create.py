@@ -89,7 +89,8 @@ class Creator:
             # another client was faster
             await self._withdraw(action.withdrawal)
         if result.problems:
-            raise ActionFailed(destination_incompatible(sink, result.problems, self._resource.start_over()))
+            is_foreign, over = not self._resource.has_made_destination, self._resource.start_over()
+            raise ActionFailed(destination_incompatible(sink, result.problems, over, is_foreign=is_foreign))
         if result.created:
             self._log(LogAction.CREATED_DESTINATION, table=sink.table)
 

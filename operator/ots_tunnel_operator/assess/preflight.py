@@ -277,7 +277,9 @@ def _destination_problem(world: World, snapshot: Snapshot) -> Problem | None:
         return None
     found = check_destination(world.source.schema, world.destination.schema)
     if found:
-        return destination_incompatible(sink, found, world.resource.start_over(), is_unused=_is_unused(world))
+        is_foreign = world.destination.empty is not True and not world.resource.has_made_destination
+        over = world.resource.start_over()
+        return destination_incompatible(sink, found, over, is_unused=_is_unused(world), is_foreign=is_foreign)
     return _existing_rows(world, world.destination, field, snapshot)
 
 

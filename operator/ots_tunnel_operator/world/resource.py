@@ -171,6 +171,11 @@ class Resource:
         return self.spec.sink.tablestore is None or self._is_of_destination("ensuredTime")
 
     @property
+    def has_made_destination(self) -> bool:
+        """Whether the sink's table was created for this object."""
+        return self._is_of_destination("ensuredTime") and self.recorded_destination.get("createdByOperator") is True
+
+    @property
     def is_destination_intended(self) -> bool:
         """Whether status.destination says that the sink's table was to be created where the spec has it now."""
         return self._is_of_destination("createIntentTime")

@@ -69,17 +69,28 @@ def test_an_unfit_destination_names_each_cause() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "is_unused", "says"),
+    ("policy", "is_unused", "is_foreign", "says"),
     [
-        ("IfMissing", True, "change the table's options, or drop the table, and the operator creates it anew"),
-        ("Never", True, "change the table's options, or drop the table, and create it anew"),
-        ("IfMissing", False, "a new one would lack what was consumed; to start over, reset it"),
+        ("IfMissing", True, False, "change the table's options, or drop the table, and the operator creates it anew"),
+        ("Never", True, False, "change the table's options, or drop the table, and create it anew"),
+        (
+            "IfMissing",
+            True,
+            True,
+            "or apply an object with another table (drop this one only if nothing needs its rows)",
+        ),
+        ("IfMissing", False, False, "drop the table too: a new one would lack what was consumed; to start over, reset"),
+        ("IfMissing", False, True, "drop the table too (only if nothing else needs its rows): a new one would lack"),
     ],
 )
-def test_an_unfit_destination_may_be_dropped_before_anything_is_copied(policy: str, is_unused: bool, says: str) -> None:
+def test_an_unfit_destination_may_be_dropped_where_only_the_object_has_used_it(
+    policy: str, is_unused: bool, is_foreign: bool, says: str
+) -> None:
     sink = SINK.model_copy(update={"create_table": policy})
 
-    assert says in destination_incompatible(sink, ["first"], OVER, is_unused=is_unused).message
+    found = destination_incompatible(sink, ["first"], OVER, is_unused=is_unused, is_foreign=is_foreign)
+
+    assert says in found.message
 
 
 def test_foreign_text_is_shortened() -> None:

@@ -167,9 +167,12 @@ def _incompatible(ott: Ott) -> list[Step]:
     if not ott.text("destination", "ensuredTime") and not ott.text("tunnel", "id"):
         sink = (ott.spec.get("sink") or {}).get("tablestore") or {}
         who = "it is created anew" if sink.get("createTable", "IfMissing") == "IfMissing" else "create it anew"
-        return [Step(f"{text}, or drop that table: {who}.")]
+        # what rows it has, no status tells
+        drop = f"Only if the table is empty, or nothing needs its rows, drop it: {who}"
+        return [Step(f"{text}, or apply an object with another table. {drop}.")]
     kept = "Do not drop the table alone: a new one would lack what was consumed before (DestinationBehindTunnel)."
-    return [Step(f"{text}. {kept}"), start_over(ott, "Where they cannot be changed, drop the table and s")]
+    only = "" if ott.flag("destination", "createdByOperator") else ", only if nothing else needs its rows,"
+    return [Step(f"{text}. {kept}"), start_over(ott, f"Where they cannot be changed, drop the table{only} and s")]
 
 
 def _refused(ott: Ott) -> list[Step]:

@@ -672,6 +672,8 @@ UNFIT = Table(replace(COPY, max_versions=1), empty=True)
     [
         (world(resource(), tunnel=Missing(), destination=UNFIT), True),
         (world(resource(), tunnel=UNMOVED, destination=UNFIT), True),
+        (world(resource(), tunnel=Missing(), destination=replace(UNFIT, empty=False)), False),
+        (world(resource(), tunnel=Missing(), destination=replace(UNFIT, empty=None)), False),
         (world(resource(), tunnel=MOVED, destination=UNFIT), False),
         (world(resource(recorded()), tunnel=UNMOVED, destination=UNFIT), False),
         (world(resource({"snapshot": {"tunnelId": "t"}}), tunnel=UNMOVED, destination=UNFIT), False),

@@ -350,8 +350,8 @@ def test_a_destination_may_be_dropped_only_before_anything_was_consumed() -> Non
     (create,) = steps_for(by_hand, Reason.DESTINATION_INCOMPATIBLE)
     keep, start_over = steps_for(healthy(), Reason.DESTINATION_INCOMPATIBLE)
 
-    assert drop.text.endswith("drop that table: it is created anew.")
-    assert create.text.endswith("drop that table: create it anew.")
+    assert drop.text.endswith("Only if the table is empty, or nothing needs its rows, drop it: it is created anew.")
+    assert create.text.endswith("drop it: create it anew.")
     assert "Do not drop the table alone" in keep.text
     assert start_over.commands
 
