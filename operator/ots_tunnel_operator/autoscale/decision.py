@@ -105,8 +105,7 @@ def decide(policy: Policy, record: Record, figures: Figures, history: History) -
         return _asleep(policy, policy.sleep, record, figures, history)
     if (bound := within(policy, workers, figures.channels)) != workers:
         edges = f"minReplicas {policy.min_workers}, maxReplicas {policy.max_workers}"
-        history = replace(history, trial=None)
-        return Decision(bound, Limit.NONE, history, change=Change(workers, bound, Cause.BOUNDS, edges))
+        return Decision(bound, Limit.NONE, history.changed(), change=Change(workers, bound, Cause.BOUNDS, edges))
     history = relieved(learned(history, record, figures), record, figures.channels)
     if not history.is_due(now):
         return _held(workers, history)
@@ -151,7 +150,7 @@ def _followed(policy: Policy, record: Record, figures: Figures, channels: int, h
     words = load_words(policy, working, found, wanted)
     if useless is not None and (before := within(policy, useless.before, channels)) < workers:
         words = useless_words(policy, useless, found, figures, words)
-        history = replace(history, shown=Shown(workers, Limit.INEFFECTIVE, words))
+        history = replace(history.changed(), shown=Shown(workers, Limit.INEFFECTIVE, words))
         change = Change(workers, before, Cause.INEFFECTIVE, words)
         return Decision(before, Limit.INEFFECTIVE, history, workers, words, change)
     asked = rounded(policy, working, found, wanted, figures.missing)
@@ -222,7 +221,7 @@ def _limited(policy: Policy, record: Record, channels: int, history: History, as
     trial = Trial(now, workers, target, rate or 0.0) if is_trial else None
     words = source.words + narrowed_words(policy, asked, recommended, stable, target)
     change = Change(workers, target, _cause(policy, workers, target, bound, source.load), words)
-    return Decision(target, limit, replace(history, trial=trial), recommended, source.words, change)
+    return Decision(target, limit, history.changed(trial), recommended, source.words, change)
 
 
 def _cause(policy: Policy, workers: int, target: int, bound: Limit, found: Load | None) -> Cause:

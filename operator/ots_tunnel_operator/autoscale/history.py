@@ -127,6 +127,10 @@ class History:
         since = figures.time - WINDOW_SECONDS
         return replace(self, misses=0, figures=(*(item for item in self.figures if item.time >= since), figures))
 
+    def changed(self, trial: Trial | None = None) -> Self:
+        """After a change of the number: figures from before it say nothing about whether it helps."""
+        return replace(self, figures=(), trial=trial)
+
     def recommended(self, now: float, workers: int, longest: float) -> Self:
         """With one more recommendation; what is older than the `longest` window goes, but for the one at its begin."""
         found = (*self.recommendations, Recommendation(now, workers))

@@ -140,12 +140,14 @@ def _advised(world: World, lag: Lag | None, history: History) -> Scaling:
     decision, found = _decide(world, lag, history, replace(record_of(world.resource), scaled=None))
     change = decision.change
     is_outside = change is not None and change.cause is Cause.BOUNDS
+    # nothing is changed, so that the figures go on
+    figures = decision.history.figures if change is None or is_outside else history.observed(found).figures
     recommended = change.after if change is not None and is_outside else decision.recommended
     document = _document(wanted, recommended, found.channels, decision.limit) | _left_by_auto(world, wanted)
     return Scaling(
         wanted,
         document,
-        replace(decision.history, trial=None),
+        replace(decision.history, trial=None, figures=figures),
         limit=decision.limit,
         misses=decision.history.misses,
         is_blind=decision.is_blind,

@@ -297,6 +297,17 @@ def test_a_scale_up_that_does_not_help_is_taken_back_and_blocks(part: str) -> No
     assert loop.changes()[2:] == [(Cause.BACKLOG, 4, 7)]
 
 
+def test_a_scale_up_is_judged_by_figures_from_after_it() -> None:
+    """Its channels have moved before the next look, and the lag begins to fall: figures from before would hide that."""
+    loop = Loop(Policy(heartbeat=5))
+    loop.look(LATE, 6)
+
+    for lag in range(143, 0, -10):
+        loop.look(replace(LATE, lag=float(lag)))
+
+    assert loop.changes() == [(Cause.BACKLOG, 4, 7)]
+
+
 def test_workers_that_never_ran_are_not_found_useless() -> None:
     """No node had room for them: that the rate has not grown says nothing about more workers."""
     loop = Loop()

@@ -118,6 +118,13 @@ def test_advise_changes_nothing_and_says_what_auto_would_do() -> None:
     }
 
 
+def test_advise_goes_on_with_its_figures() -> None:
+    """What it says is not carried out, so that figures from before it count."""
+    of = scaled("Advise", lag=143, busy=96)
+
+    assert [scaling(looked(of, times)).pace for times in (6, 7, 8)] == [1.0] * 3
+
+
 def test_advise_beside_a_number_outside_its_bounds_says_the_bound() -> None:
     found = scaling(scaled("Advise", autoscaling={"minReplicas": 4}))
 
