@@ -207,7 +207,7 @@ def _limited(policy: Policy, record: Record, channels: int, history: History, as
     if target > workers and source.missing:
         # those that were asked for do not start either
         target, limit = workers, Limit.REBALANCING
-    if target >= workers and is_blocked(history, record, now):
+    if target > workers and is_blocked(history, record, now):
         target, limit = workers, Limit.INEFFECTIVE
     # one scale-up that is not known to help is enough
     is_doubtful = target > workers and history.trial is not None

@@ -5,7 +5,8 @@ a scale-up the rows per second are compared with those before it: with less than
 workers should have brought, and a lag that is still too large and does not fall, it was of no use. A falling lag is
 help enough: where the one worker with two channels was the slow one, the rate of all hardly grows.
 
-The next one waits no longer once more channels can be read, such as those of partitions that have split.
+The next one waits no longer once the spec was edited, or more channels can be read, such as those of partitions that
+have split.
 
 Nothing is concluded from a scale-up after which the fullest worker has as many channels as before: its channels, and
 with them the lag, are as slow as they were. Of 8 channels the fullest of 4 workers has 2, and so it has with 5, 6 and
@@ -68,10 +69,16 @@ def _fullest(channels: int, workers: int) -> int:
 
 
 def relieved(history: History, record: Record, channels: int | None) -> History:
-    """Without the block, where more channels can be read than when it began: what was of no use then may help now."""
-    if channels is None or history.blocked_channels is None or channels <= history.blocked_channels:
-        return history
-    return replace(history, ineffective=0, blocked_until=0.0, blocked_channels=None, relieved=record.ineffective)
+    """Without the block, where what was of no use then may help now.
+
+    That is so once the spec was edited, such as its rate limit, or more channels can be read than when the block began.
+    """
+    is_edited = history.generation is not None and history.generation != record.generation
+    has_more = None not in (channels, history.blocked_channels) and (channels or 0) > (history.blocked_channels or 0)
+    seen = replace(history, generation=record.generation)
+    if not is_edited and not has_more:
+        return seen
+    return replace(seen, ineffective=0, blocked_until=0.0, blocked_channels=None, relieved=record.ineffective)
 
 
 def is_blocked(history: History, record: Record, now: float) -> bool:

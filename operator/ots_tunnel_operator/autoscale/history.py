@@ -95,6 +95,8 @@ class History:
     """Channels that could be read when the block began; None without one."""
     relieved: float | None = None
     """The scale-up of no use whose block has ended early, by its time in the status."""
+    generation: int | None = None
+    """Of the spec at the last look."""
     foreign: Foreign | None = None
     idle: Idle | None = None
     looked: float | None = None

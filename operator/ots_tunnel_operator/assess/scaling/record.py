@@ -67,6 +67,7 @@ def record_of(resource: Resource) -> Record:
         scaled=parse_time(found.get("lastScaleTime")),
         ineffective=parse_time(decision.get("time")) if is_useless else None,
         slept=_slept(resource),
+        generation=resource.generation,
     )
 
 
@@ -81,7 +82,11 @@ def begun(resource: Resource) -> History:
     found = recorded(resource)
     recommended, limit = found.get("recommendedReplicas"), found.get("limitedBy")
     shown = Shown(recommended, Limit(limit) if limit in set(Limit) else Limit.NONE)
-    return History(shown=shown, blocked_channels=found.get("usefulMaxReplicas"))
+    return History(
+        shown=shown,
+        blocked_channels=found.get("usefulMaxReplicas"),
+        generation=resource.status.get("observedGeneration"),
+    )
 
 
 def change_document(change: Change, resource: Resource, now: float) -> dict[str, Any]:

@@ -308,6 +308,12 @@ def test_a_scale_up_is_judged_by_figures_from_after_it() -> None:
     assert loop.changes() == [(Cause.BACKLOG, 4, 7)]
 
 
+def test_a_block_limits_nothing_where_no_more_workers_are_needed() -> None:
+    loop = Loop(history=History(blocked_until=14_400.0, ineffective=4))
+
+    assert loop.look(CALM, 30).limit is Limit.NONE
+
+
 def test_workers_that_never_ran_are_not_found_useless() -> None:
     """No node had room for them: that the rate has not grown says nothing about more workers."""
     loop = Loop()

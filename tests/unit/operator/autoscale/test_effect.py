@@ -95,6 +95,15 @@ def test_more_channels_end_the_block(channels: int | None, blocked: bool) -> Non
     assert is_blocked(again, replace(recorded, ineffective=300.0), 315.0)
 
 
+@pytest.mark.parametrize(("generation", "blocked"), [(None, True), (3, True), (2, False)])
+def test_an_edit_of_the_spec_ends_the_block(generation: int | None, blocked: bool) -> None:
+    """A rate limit was raised, or the sink mended; after a restart the record tells of the block."""
+    recorded, history = Record(4, ineffective=200.0, generation=3), History(blocked_until=2000.0, generation=generation)
+
+    assert is_blocked(relieved(history, recorded, 16), recorded, 300.0) is blocked
+    assert relieved(history, recorded, 16).generation == 3
+
+
 def test_a_restart_does_not_end_the_block() -> None:
     recorded = Record(4, scaled=1000.0, ineffective=1000.0)
 

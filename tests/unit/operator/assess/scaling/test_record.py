@@ -60,13 +60,13 @@ def test_the_wanted_number(mode: str | None, replicas: int, status: dict[str, An
 
 
 def test_the_record_has_the_last_change() -> None:
-    assert record_of(an_object("Auto", 2, by_auto(6))) == Record(6, scaled=NOW - 7200)
+    assert record_of(an_object("Auto", 2, by_auto(6))) == Record(6, scaled=NOW - 7200, generation=3)
 
 
 def test_the_record_has_a_scale_up_that_was_taken_back() -> None:
     found = record_of(an_object("Auto", 2, by_auto(6, reason="Ineffective")))
 
-    assert found == Record(6, scaled=NOW - 7200, ineffective=NOW - 7200)
+    assert found == Record(6, scaled=NOW - 7200, ineffective=NOW - 7200, generation=3)
 
 
 def test_what_is_shown_is_read_back() -> None:
