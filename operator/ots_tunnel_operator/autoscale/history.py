@@ -3,7 +3,8 @@
 It is lost with the operator's process, and nothing may depend on it: without it the decision holds until its windows
 are full again. What a restart must not lose is in the status (`record`).
 
-    figures           the last minute since the fleet was settled: growth of the lag, means of busy share and rate
+    figures           the last minute since the fleet was settled, and two looks at least: growth of the lag, means of
+                      busy share and rate
     recommendations   as long as the longer window; cleared with the figures where three looks in a row had none
     misses            looks in a row without a known lag
     settling          how long the last changes took until every channel had a worker again
@@ -125,9 +126,10 @@ class History:
         return replace(begun, idle=None, looked=None)
 
     def observed(self, figures: Figures) -> Self:
-        """With the figures of one more look."""
+        """With the figures of one more look; where looks are rare, those of the one before it stay."""
         since = figures.time - WINDOW_SECONDS
-        return replace(self, misses=0, figures=(*(item for item in self.figures if item.time >= since), figures))
+        recent = tuple(item for item in self.figures if item.time >= since)
+        return replace(self, misses=0, figures=(*(recent or self.figures[-1:]), figures))
 
     def changed(self, trial: Trial | None = None) -> Self:
         """After a change of the number: figures from before it say nothing about whether it helps."""

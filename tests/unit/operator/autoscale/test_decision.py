@@ -23,17 +23,18 @@ LATE = Figures(0.0, 16, 143.0, 0.96, 1000.0)
 
 @dataclass
 class Loop:
-    """Looks every 15 s; a change is recorded as the operator does it."""
+    """Looks every 15 s unless `seconds` says otherwise; a change is recorded as the operator does it."""
 
     policy: Policy = field(default_factory=Policy)
     record: Record = field(default_factory=lambda: Record(4))
     history: History = field(default_factory=History)
     now: float = 0.0
+    seconds: float = 15.0
     decisions: list[Decision] = field(default_factory=list)
 
     def look(self, figures: Figures, times: int = 1) -> Decision:
         for _ in range(times):
-            self.now += 15.0
+            self.now += self.seconds
             decision = decide(self.policy, self.record, replace(figures, time=self.now), self.history)
             self.history = decision.history
             if decision.change is not None:
@@ -312,6 +313,16 @@ def test_a_block_limits_nothing_where_no_more_workers_are_needed() -> None:
     loop = Loop(history=History(blocked_until=14_400.0, ineffective=4))
 
     assert loop.look(CALM, 30).limit is Limit.NONE
+
+
+@pytest.mark.parametrize("seconds", [61.0, 90.0, 150.0])
+def test_looks_that_are_rare_decide_as_well(seconds: float) -> None:
+    """Many objects of one instance wait for their turn: two looks are then further apart than the window is long."""
+    loop = Loop(seconds=seconds)
+
+    loop.look(LATE, 3)
+
+    assert loop.changes() == [(Cause.BACKLOG, 4, 7)]
 
 
 def test_workers_that_never_ran_are_not_found_useless() -> None:
