@@ -217,14 +217,20 @@ class Runtime:
         cache = self._caches.pop(uid, None)
         if self._reconciler is not None:
             self._reconciler.claims.forget(uid)
-        if self._uids.get((namespace, name), uid) == uid:
-            self._uids.pop((namespace, name), None)
-            self.metrics.forget(namespace, name)
+        self._forget_samples(uid, namespace, name)
         if cache is not None:
             # a pass that is under way may still call by these clients
             cache.forgotten = True
             async with cache.lock:
                 await cache.close()
+            # it may have shown something since, and been cancelled before its end
+            self._forget_samples(uid, namespace, name)
+
+    def _forget_samples(self, uid: str, namespace: str, name: str) -> None:
+        """Drop the name and the samples of an object, unless they are those of a successor."""
+        if self._uids.get((namespace, name), uid) == uid:
+            self._uids.pop((namespace, name), None)
+            self.metrics.forget(namespace, name)
 
     def served(self) -> list[tuple[Manifest, LoopCache | None]]:
         """Every object that the watch has, with what its loop keeps; None where none has begun. Reads memory alone."""

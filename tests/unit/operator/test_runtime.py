@@ -359,6 +359,23 @@ async def test_the_end_of_a_deletion_removes_samples_that_came_after_the_object_
     assert "Streaming" not in generate_latest(metrics.registry).decode()
 
 
+@pytest.mark.parametrize("successor", [False, True])
+async def test_what_a_cancelled_pass_has_shown_goes_with_its_object(successor: bool) -> None:
+    metrics = OperatorMetrics()
+    runtime = Runtime(SETTINGS, metrics)
+    cache = runtime.cache("1", "default", "copy")
+    async with cache.lock:
+        forgetting = asyncio.create_task(runtime.forget("1", "default", "copy"))
+        await asyncio.sleep(0)
+        metrics.observed("default", "copy", {"phase": "Streaming"})
+        if successor:
+            runtime.cache("2", "default", "copy")
+
+    await forgetting
+
+    assert ("Streaming" in generate_latest(metrics.registry).decode()) is successor
+
+
 @dataclass
 class Client:
     """Stands for the clients of an instance; calls must not follow its end."""
