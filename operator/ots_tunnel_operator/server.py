@@ -23,8 +23,8 @@ LOOP_SECONDS = 60.0
 TICK_SECONDS = 1.0
 #: Seconds after which a connection that sends nothing is closed: its thread would wait for as long as the peer does.
 IDLE_SECONDS = 10.0
-#: Seconds that an object may go without a pass, or the process without one that observes its object; longer than a
-#: deletion may take (`Settings.delete_seconds`). One object that cannot be observed restarts nothing while others can.
+#: Seconds that an object may go without a pass, or the process without one that observes its object. One object that
+#: cannot be observed restarts nothing while others can, and neither does one that is being deleted.
 PASS_SECONDS = 900.0
 
 

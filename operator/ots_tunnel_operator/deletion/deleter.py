@@ -8,8 +8,9 @@ with an owner are removed by garbage collection.
 A deletion always ends. Whatever is in the way (credentials, endpoint, Secret, rights, a spec that this release cannot
 read, an unexpected error) is told by an event at once. After Settings.delete_seconds (600 s), or at once with the
 annotation of names.ANNOTATION_FORCE_DELETE, the object is released with another event, and the tunnel stays. Where it
-waits for nothing but its workers, that is for their grace period and a minute. The release itself is tried until the
-finalizer is gone; a policy that is edited meanwhile is carried out first.
+waits for nothing but its workers, that is for their grace period and a minute; and workers whose grace period is longer
+than the 600 s have it with a tunnel to be deleted as well, which then gets its own time after their end. The release
+itself is tried until the finalizer is gone; a policy that is edited meanwhile is carried out first.
 """
 
 from __future__ import annotations
@@ -24,7 +25,15 @@ from typing import Any
 
 from ots_tunnel.protocol.backoff import Backoff
 from ots_tunnel_operator import names
-from ots_tunnel_operator.deletion.obstacles import Doubtful, Draining, Elsewhere, JustClaimed, NotYet, Obstacle
+from ots_tunnel_operator.deletion.obstacles import (
+    Doubtful,
+    Draining,
+    Elsewhere,
+    JustClaimed,
+    NotYet,
+    Obstacle,
+    WorkerDraining,
+)
 from ots_tunnel_operator.deletion.policy import Policy
 from ots_tunnel_operator.deletion.release import release
 from ots_tunnel_operator.deletion.remains import Remains
@@ -95,6 +104,7 @@ class Deleter:
     async def _carry_out(self, namespace: str, name: str, cache: LoopCache) -> Remains | None:
         """The object that may be released; None where it is gone, or nobody could read it in time."""
         began, remains = self._clock(), None
+        undrained = began
         waiting, logged, was_claimed = NotYet(), "", False
         while True:
             async with cache.lock:
@@ -124,10 +134,13 @@ class Deleter:
                 # after a long absence of every operator the time is over before the first try
                 is_untried = isinstance(waiting, JustClaimed) and not was_claimed
                 was_claimed = was_claimed or is_untried
-                if not is_untried and self._is_late(remains, began, waiting):
+                drains = isinstance(waiting, WorkerDraining)
+                if not is_untried and self._is_late(remains, began if drains else undrained, waiting):
                     await self._leave_behind(remains, namespace, name, str(waiting), cache)
                     return remains
                 now = self._clock()
+                # what comes after the workers could not be tried before
+                undrained = now if drains else undrained
                 await self._tell(remains, waiting, cache, now)
                 await self._show(remains, waiting, cache, now)
             await asyncio.sleep(self._settings.wait_seconds)
@@ -213,6 +226,8 @@ class Deleter:
         longest, now = self._longest(elsewhere=elsewhere), self._clock()
         if remains is None or remains.deleted is None:
             return now - began > longest
+        if isinstance(waiting, WorkerDraining):
+            longest = max(longest, remains.drain_seconds)
         # after a long absence of every operator the time is over before the workers have been told to drain
         patience = min(remains.drain_seconds, longest)
         if isinstance(waiting, Draining):

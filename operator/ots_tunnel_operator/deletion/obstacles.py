@@ -15,8 +15,16 @@ class JustClaimed(NotYet):
     """The object was claimed in this moment: the deletion has not been tried yet."""
 
 
+class WorkerDraining(NotYet):
+    """A worker hands back its channels, for which its pod has its grace period."""
+
+
 class Draining(NotYet):
-    """Workers hand back their channels: the deletion only waits for them, and nothing is lost if it does not."""
+    """What reads the tunnel ends: the deletion only waits for that, and nothing is lost if it does not."""
+
+
+class LastDraining(WorkerDraining, Draining):
+    """A worker drains, and nothing else is to be done."""
 
 
 class Obstacle(NotYet):

@@ -12,7 +12,7 @@ from ots_tunnel.model import TunnelInfo
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.secrets import secret_name
 from ots_tunnel_operator.assess.creation import is_recorded_at, is_standing, tunnel_record
-from ots_tunnel_operator.deletion.obstacles import Draining, NotYet, Obstacle
+from ots_tunnel_operator.deletion.obstacles import Draining, LastDraining, NotYet, Obstacle, WorkerDraining
 from ots_tunnel_operator.deletion.remains import Remains
 from ots_tunnel_operator.diagnosis import Place, service_problem
 from ots_tunnel_operator.instance import CALL_ERRORS, Instance
@@ -62,7 +62,7 @@ class Policy:
             KubeError: the API server refuses a call.
         """
         if alive := await self._draining(remains):
-            raise (NotYet if remains.deletes_tunnel else Draining)(f"worker {alive} is draining")
+            raise (WorkerDraining if remains.deletes_tunnel else LastDraining)(f"worker {alive} is draining")
         if remains.deletes_tunnel:
             await self._delete(remains.resource(), cache)
         else:
@@ -158,7 +158,7 @@ class Policy:
             await self._stop(remains.namespace, remains.name, found)
         alive = await self._alive(self._kube, remains.namespace, remains.name)
         if alive:
-            raise Draining(f"worker {alive} is draining")
+            raise LastDraining(f"worker {alive} is draining")
 
     async def _end_query(self, namespace: str, name: str, uid: str) -> str:
         """Delete a query's SparkApplication; what is left of it in words, empty where nothing is."""
@@ -182,7 +182,7 @@ class Policy:
         if found is not None and is_child(found, DEPLOYMENT, resource.name, resource.uid):
             await self._stop(namespace, resource.name, found)
         if alive := await self._alive(self._kube, namespace, resource.name):
-            raise NotYet(f"worker {alive} is draining")
+            raise WorkerDraining(f"worker {alive} is draining")
         if resource.spec.uses_query and (waiting := await self._end_query(namespace, resource.name, resource.uid)):
             raise NotYet(waiting)
         if not resource.spec.uses_spark:

@@ -85,7 +85,7 @@ async def test_no_event_advises_to_delete_the_tunnel_of_an_elder_object_where_a_
     pod = {"metadata": {"name": "p", "labels": names.worker_selector(NAME)}, "status": {"phase": "Running"}}
     kube.objects["Pod", "p"] = pod
 
-    await finish(kube, Service(), AT_ONCE, elder=ELDER)
+    await finish(kube, Service(), PATIENT, Clock(), elder=ELDER)
 
     assert messages(kube)["DeletionDelayed"].endswith("tunnel 'flights-copy' of table 'flights' stays")
     assert "could not be deleted in time" not in messages(kube)["TunnelLeftBehind"]

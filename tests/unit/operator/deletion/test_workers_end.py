@@ -78,6 +78,36 @@ async def test_a_worker_that_never_ends_holds_no_object_for_longer_than_its_grac
     )
 
 
+@pytest.mark.parametrize("policy", ["Retain", "Delete"])
+async def test_a_long_grace_period_is_waited_for(policy: str) -> None:
+    kube, clock = deleted_object(policy), Clock()
+    kube.objects["TablestoreTunnel", NAME]["spec"]["workers"] = {"terminationGracePeriodSeconds": 3600}
+    deployed(kube)
+
+    await finish(kube, Service(), PATIENT, clock)
+
+    assert 3660 < clock.now - NOW < 4000
+
+
+async def test_the_tunnel_has_its_time_after_workers_with_a_long_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    kube, clock, service = deleted_object(), Clock(), Service()
+    kube.objects["TablestoreTunnel", NAME]["spec"]["workers"] = {"terminationGracePeriodSeconds": 3600}
+    deployed(kube)
+    refusals, listed = iter([KubeError(500, "InternalError", "try again")]), kube.list
+
+    async def drain(kind: Kind, namespace: str, selector: str) -> list[Manifest]:
+        if clock.now - NOW > 3000:
+            kube.objects["Pod", "pod-1"]["status"]["phase"] = "Succeeded"
+            for refusal in refusals:
+                raise refusal
+        return await listed(kind, namespace, selector)
+
+    monkeypatch.setattr(kube, "list", drain)
+    await finish(kube, service, PATIENT, clock)
+
+    assert service.deleted == [NAME]
+
+
 async def test_a_forced_deletion_waits_for_no_worker() -> None:
     kube = deleted_object("Retain", forced=True)
     deployed(kube)
@@ -127,7 +157,7 @@ async def test_workers_end_before_the_tunnel_goes() -> None:
     kube.objects["Deployment", NAME] = {"metadata": {"ownerReferences": OWNER}, "spec": {"replicas": 2}}
     kube.objects["Pod", "pod-1"] = {"metadata": {"name": "pod-1"}, "status": {"phase": "Running"}}
 
-    await finish(kube, service)
+    await finish(kube, service, clock=Clock())
 
     assert kube.objects["Deployment", NAME]["spec"]["replicas"] == 0
     assert service.deleted == []
@@ -165,7 +195,7 @@ async def test_pods_that_outlived_their_deployment_are_waited_for() -> None:
     kube, service = deleted_object(), Service()
     kube.objects["Pod", "pod-1"] = {"metadata": {"name": "pod-1"}, "status": {"phase": "Running"}}
 
-    await finish(kube, service)
+    await finish(kube, service, clock=Clock())
 
     assert service.deleted == []
     assert "worker pod-1 is draining" in messages(kube)["TunnelLeftBehind"]
