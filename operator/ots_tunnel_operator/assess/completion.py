@@ -8,16 +8,20 @@ existing rows that a later look lists. `is_completed` takes the first case that 
 
     1. neither BaseData nor an end time                 no
     2. the tunnel is unknown, or lists no channel yet   as recorded: what was completed stays so
-    3. BaseData                                         every channel is TERMINATED
+    3. BaseData                                         every channel is TERMINATED, and the workers were asked
     4. completion is recorded                           yes, whatever the tunnel looks like now
     5. the end time has not passed, by service time;    no
        or a stage before ProcessStream;
        or no Stream channel is listed
-    6. every channel is TERMINATED                      yes
+    6. every channel is TERMINATED                      the workers were asked
     7. otherwise                                        the workers are settled and every channel is proven
 
 The end time is compared with the service's clock in the answer that brought the description. The operator's own clock
 decides nothing.
+
+Completion removes the workers, and with them their counts of refused records. So where onPermanentError is not Fail,
+each living worker answers once more after the look that found the end. One that does not for `ASKING_SECONDS` is not
+waited for, and what it has refused counts as unknown (`report.refusals`).
 
 A stream with an end time stays open on the service: its workers stop reading and keep their channels. Case 7 therefore
 compares one description with the reports of the workers.
@@ -64,7 +68,7 @@ from ots_tunnel.model import ChannelInfo, ChannelStatus, ChannelType, Stage, Tun
 from ots_tunnel_operator.assess.lag import is_initialised
 from ots_tunnel_operator.assess.reported import HELD
 from ots_tunnel_operator.assess.scaling.record import wanted_workers
-from ots_tunnel_operator.world.pod import Pod
+from ots_tunnel_operator.world.pod import PENDING, Pod
 from ots_tunnel_operator.world.report import WorkerChannel
 from ots_tunnel_operator.world.service import Tunnel
 from ots_tunnel_operator.world.world import World
@@ -73,6 +77,8 @@ from ots_tunnel_operator.world.world import World
 REPORT_PRECISION = 0.001
 #: Heartbeat intervals within which a worker that has channels looks at the tunnel again.
 SETTLING_HEARTBEATS = 2
+#: Seconds for which workers are asked, after the end was found, what they have refused.
+ASKING_SECONDS = 60.0
 
 
 def is_completed(world: World) -> bool:
@@ -84,12 +90,31 @@ def is_completed(world: World) -> bool:
     description = world.tunnel.description
     ended = all(channel.status is ChannelStatus.TERMINATED for channel in description.channels)
     if world.resource.wire_type == "BaseData":
-        return ended
+        return ended and (was_completed(world) or _are_asked(world, world.tunnel))
     if was_completed(world):
         return True
     if not _end_has_passed(world, description) or not _is_streaming(description):
         return False
-    return ended or (_is_settled(world) and _is_proven(world, world.tunnel))
+    return _are_asked(world, world.tunnel) if ended else (_is_settled(world) and _is_proven(world, world.tunnel))
+
+
+def unasked(world: World) -> int:
+    """Workers that have not answered in this look, so that it is not known what they have refused."""
+    return sum(pod.report is None or pod.kept is not None for pod in _that_refuse(world))
+
+
+def _that_refuse(world: World) -> tuple[Pod, ...]:
+    """Workers that run, or may, and may have left out records; a pod that is pending has begun none."""
+    may_refuse = world.resource.spec.delivery.on_permanent_error != "Fail"
+    return tuple(pod for pod in _alive(world) if may_refuse and pod.phase != PENDING)
+
+
+def _are_asked(world: World, tunnel: Tunnel) -> bool:
+    """Whether each worker has answered after a look that found the end, or has had its time for that."""
+    if not _that_refuse(world):
+        return True
+    found = world.now if tunnel.same_since is None else tunnel.same_since
+    return world.now - found >= ASKING_SECONDS or (world.now > found and not unasked(world))
 
 
 def awaits_proof(world: World) -> bool:

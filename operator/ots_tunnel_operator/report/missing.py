@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ots_tunnel_operator.assess.gap import Gap
-from ots_tunnel_operator.report.refusals import find_refusals
+from ots_tunnel_operator.report.refusals import are_accepted, find_refusals
 from ots_tunnel_operator.reset.record import recorded_loss
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.resource import Resource
@@ -31,19 +31,29 @@ class Missing:
 
 
 def find_missing(world: World, gaps: Sequence[Gap]) -> Missing | None:
-    """What is known to be missing; None where nothing is.
+    """What is known to be missing at the end; None where nothing is.
 
     Args:
         world: what was observed.
         gaps: those of `find_gaps`, in their order.
     """
     unread = find_unread(world.resource, gaps)
-    if not find_refusals(world).total.records:
-        return unread
-    left_out = _LEFT_OUT if world.resource.spec.delivery.dead_letter is None else _LETTERS
-    return (
-        Missing(left_out, accepted=True) if unread is None else replace(unread, message=f"{unread.message}; {left_out}")
-    )
+    refused = _refused(world)
+    if unread is None or refused is None:
+        return unread or refused
+    return Missing(f"{unread.message}; {refused.message}", accepted=unread.accepted and refused.accepted)
+
+
+def _refused(world: World) -> Missing | None:
+    """What the sink refused and that was left out, or may have been; None where nothing is known of that."""
+    found = find_refusals(world, completed=True)
+    records, texts = found.total.records, []
+    if records:
+        texts.append(_LEFT_OUT if world.resource.spec.delivery.dead_letter is None else _LETTERS)
+    if found.unknown:
+        texts.append("what workers refused that did not answer at the end is not known (status.refused.unknownWorkers)")
+    # records that are counted have a reason of their own until then
+    return Missing("; ".join(texts), bool(records) or are_accepted(world, 0)) if texts else None
 
 
 def find_unread(resource: Resource, gaps: Sequence[Gap]) -> Missing | None:

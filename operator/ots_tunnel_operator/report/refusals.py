@@ -23,6 +23,7 @@ from typing import Any
 
 from ots_tunnel_operator import names
 from ots_tunnel_operator.api.status import MAX_WORKERS
+from ots_tunnel_operator.assess.completion import unasked, was_completed
 from ots_tunnel_operator.reasons import Problem, Reason
 from ots_tunnel_operator.times import parse_time, timestamp
 from ots_tunnel_operator.world.pod import Pod
@@ -38,23 +39,31 @@ class Refusals:
 
     Args:
         total: over all workers.
-        last_time: at which the sum grew last, as RFC 3339.
+        last_time: at which the sum grew last, or workers could not be asked, as RFC 3339.
+        unknown: workers that could not be asked at the end.
         counted: name of a pod -> what of its count is in the sum.
     """
 
     total: RefusedCount = _NONE
     last_time: str = ""
+    unknown: int = 0
     counted: Mapping[str, RefusedCount] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any] | None:
         """The value of status.refused; None where nothing was refused."""
-        if not self.total.records:
+        if not self.total.records and not self.unknown:
             return None
-        return {"records": self.total.records, "keys": self.total.keys, "lastTime": self.last_time}
+        found = {"records": self.total.records, "keys": self.total.keys, "lastTime": self.last_time}
+        return found | ({"unknownWorkers": self.unknown} if self.unknown else {})
 
 
-def find_refusals(world: World) -> Refusals:
-    """What was refused until this look."""
+def find_refusals(world: World, *, completed: bool = False) -> Refusals:
+    """What was refused until this look.
+
+    Args:
+        world: what was observed.
+        completed: whether everything is delivered, so that the workers go now or have gone.
+    """
     status = world.resource.status
     recorded = status.get("refused") or {}
     records, keys = int(recorded.get("records") or 0), int(recorded.get("keys") or 0)
@@ -68,9 +77,11 @@ def find_refusals(world: World) -> Refusals:
         records += told.records - known.records
         keys += max(0, told.keys - known.keys)
         counted[pod.name] = told
-    has_grown = records > int(recorded.get("records") or 0)
+    # of those that are gone afterwards, no later look knows
+    silent = unasked(world) if completed and not was_completed(world) else 0
+    has_grown = silent or records > int(recorded.get("records") or 0)
     last = timestamp(world.now) if has_grown else str(recorded.get("lastTime") or "")
-    return Refusals(RefusedCount(records, keys), last, counted)
+    return Refusals(RefusedCount(records, keys), last, int(recorded.get("unknownWorkers") or 0) + silent, counted)
 
 
 def _listed(world: World, before: Mapping[str, RefusedCount]) -> list[Pod]:
@@ -89,10 +100,8 @@ def _listed(world: World, before: Mapping[str, RefusedCount]) -> list[Pod]:
 
 def find_refused(world: World) -> Problem | None:
     """Records that were left out and that no person has accepted yet."""
-    accepted = world.resource.object.metadata.annotations.get(names.ANNOTATION_ACCEPT_REFUSED, "")
     found = find_refusals(world).total.records
-    # a higher number is not about these records: GitOps applies the one of an earlier object of this name again
-    if not found or str(found) == accepted.strip():
+    if not found or are_accepted(world, found):
         return None
     return Problem(
         Reason.RECORDS_REFUSED,
@@ -100,6 +109,15 @@ def find_refused(world: World) -> Problem | None:
         "part: status.refused counts them, and the workers' log names keys (action records_refused); repair the rows, "
         f"then set the annotation {names.ANNOTATION_ACCEPT_REFUSED} to exactly the number in status.refused.records",
     )
+
+
+def are_accepted(world: World, records: int) -> bool:
+    """Whether a person has accepted exactly so many records that were left out.
+
+    A higher number is not about these records: GitOps applies the one of an earlier object of this name again.
+    """
+    accepted = world.resource.object.metadata.annotations.get(names.ANNOTATION_ACCEPT_REFUSED, "")
+    return str(records) == accepted.strip()
 
 
 def _is_of_another_process(told: RefusedCount, known: RefusedCount) -> bool:

@@ -36,7 +36,7 @@ OBSERVED = (*MARKS, "channels", "base", "lag", "throughput")
 def build_status(world: World, assessment: Assessment, plan: Plan) -> Status:
     """The whole status in camelCase; unknown fields are absent."""
     world = shown(of_recorded(world))
-    pods, refusals = tuple(pod for pod in world.pods if pod.is_alive), find_refusals(world)
+    pods, refusals = tuple(pod for pod in world.pods if pod.is_alive), find_refusals(world, completed=plan.completed)
     status: Status = {
         "observedGeneration": world.resource.generation,
         "observedTime": timestamp(observed_time(world)),

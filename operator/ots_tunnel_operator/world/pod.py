@@ -14,6 +14,8 @@ from ots_tunnel_operator.world.report import KeptReport, ReportedGap, WorkerRepo
 ENDED_PHASES = frozenset({"Succeeded", "Failed"})
 #: Phase of a pod that has started.
 RUNNING = "Running"
+#: Phase of a pod none of whose containers has started.
+PENDING = "Pending"
 
 
 @dataclass(frozen=True, slots=True)

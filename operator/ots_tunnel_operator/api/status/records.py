@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ots_tunnel_operator.api.schema import ApiModel, LargeCount, Text, Time
+from ots_tunnel_operator.api.schema import ApiModel, Count, LargeCount, Text, Time
 from ots_tunnel_operator.api.status.condition import MAX_CONDITION_MESSAGE
 from ots_tunnel_operator.reset.record import MAX_TOKENS
 
@@ -120,7 +120,10 @@ class RefusedStatus(ApiModel):
     keys: LargeCount
     """Different keys of these records, summed over the processes of the workers, each of which counts up to 10,000."""
     last_time: Time
-    """Time at which the operator saw the number grow last."""
+    """Time at which the operator saw the number grow last, or could not ask workers at the end."""
+    unknown_workers: Count | None = None
+    """Workers that did not answer when everything was read to its end, and that are gone since: what they refused is
+    not known. Absent where there are none."""
 
 
 class ResetStatus(ApiModel):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ots_tunnel.model import ChannelStatus, TunnelType
+from ots_tunnel.model import ChannelStatus, Stage, TunnelType
 from ots_tunnel_operator import names
 from ots_tunnel_operator.times import timestamp
 from ots_tunnel_operator.world.service import Tunnel
@@ -44,6 +44,60 @@ def ended(status: dict[str, Any], **changes: Any) -> World:
 def said(found: World) -> dict[str, tuple[str, str, str]]:
     conditions = reported(found)["conditions"]
     return {item["type"]: (item["status"], item["reason"], item["message"]) for item in conditions}
+
+
+def copied(status: dict[str, Any], seconds: float, *, asked: bool, policy: str = "Skip", alive: bool = True) -> World:
+    """An object that copies existing rows, in a look some seconds after the first one that found every row read."""
+    kind = {"source__tunnel__type": "BaseData", "delivery": {"onPermanentError": policy}}
+    done = description(base("b1", ChannelStatus.TERMINATED), stage=Stage.BASE, kind=TunnelType.BaseData)
+    worker = pod("pod-1") if asked else replace(pod("pod-1"), report=None)
+    waiting = pod("pod-2", ready=False, phase="Pending")
+    of = resource(recorded(**status), replicas=2, **kind)
+    return world(of, pods=(worker, waiting) if alive else (), tunnel=Tunnel(done, same_since=NOW - seconds))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "asked", "policy", "completed"),
+    [
+        (0, True, "Fail", True),
+        (0, True, "Skip", False),
+        (15, True, "Skip", True),
+        (15, False, "DeadLetter", False),
+        (15, False, "Fail", True),
+        (60, False, "Skip", True),
+    ],
+    ids=["none is refused", "asked before the end", "asked after it", "silent", "nothing to ask", "silent for long"],
+)
+def test_workers_are_asked_after_the_end_what_they_have_refused(
+    seconds: float, asked: bool, policy: str, completed: bool
+) -> None:
+    """Completion removes them, and with them what they have counted."""
+    assert (said(copied({}, seconds, asked=asked, policy=policy))["Completed"][0] == "True") is completed
+
+
+def test_workers_that_are_silent_because_they_are_suspended_have_refused_nothing_yet() -> None:
+    of = copied({}, 60, asked=False)
+    suspended = resource(
+        recorded(), suspend=True, source__tunnel__type="BaseData", delivery={"onPermanentError": "Skip"}
+    )
+
+    assert "refused" not in reported(replace(of, resource=suspended))
+
+
+def test_what_silent_workers_have_refused_is_not_known() -> None:
+    found = reported(copied({}, 60, asked=False))
+    left = copied({key: found[key] for key in ("refused", "conditions")}, 600, asked=False, alive=False)
+    later = said(left)
+
+    assert found["refused"] == {"records": 0, "keys": 0, "lastTime": timestamp(NOW), "unknownWorkers": 1}
+    told = {item["type"]: (item["status"], item["reason"]) for item in found["conditions"]}
+    for name in ("Ready", "Completed", "Degraded"):
+        assert told[name] == ("True", "CompletedWithLoss")
+        # the pods are gone, and it stays
+        assert later[name][:2] == ("True", "CompletedWithLoss")
+        assert "what workers refused that did not answer at the end is not known" in later[name][2]
+    left.resource.object.metadata.annotations[names.ANNOTATION_ACCEPT_REFUSED] = "0"
+    assert said(left)["Degraded"][0] == "False"
 
 
 @pytest.mark.parametrize(
