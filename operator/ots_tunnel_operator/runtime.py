@@ -299,5 +299,7 @@ def elder_of(resource: Resource, concerns: Concerns) -> Competitor | None:
     way = concerns.way_back(place, idle=True)
     if elder is not None or not way:
         return elder
+    # a suspended one leads on until its workers have ended, and waits for nobody
+    is_later = resource.spec.suspend or not concerns.way_back(place)
     names_of_way = tuple(f"{other.namespace}/{other.name}" for other in way)
-    return replace(way[0], way_back=names_of_way, later=not concerns.way_back(place))
+    return replace(way[0], way_back=names_of_way, later=is_later)

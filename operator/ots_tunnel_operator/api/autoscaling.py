@@ -146,6 +146,8 @@ class LastDecision(ApiModel):
     """Backlog, Busy, Idle, BaseData, FewerChannels, Bounds, Ineffective, Asleep or Woken."""
     message: Annotated[str, Field(max_length=1024)] = ""
     """The figures that it came from."""
+    generation: LargeCount | None = None
+    """Generation of the object for which it was taken; Ineffective holds scale-ups back for this one alone."""
 
 
 class SleepStatus(ApiModel):

@@ -82,7 +82,8 @@ def readable(description: TunnelDescription) -> tuple[ChannelInfo, ...]:
     A Stream channel in WAIT that was never consumed is a child, or new where no other one has begun either.
     """
     found = consumable(description)
-    is_begun = _is_begun(found)
+    # one that was consumed and waits is on its way to another worker
+    is_begun = _is_begun(found) or not all(map(is_unread, found))
     return tuple(channel for channel in found if not (is_begun and _is_child(channel) and is_unread(channel)))
 
 

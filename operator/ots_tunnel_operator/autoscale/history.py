@@ -27,6 +27,9 @@ from ots_tunnel_operator.autoscale.limit import Limit
 EVALUATION_SECONDS = 10.0
 #: Seconds over which growth and means are taken.
 WINDOW_SECONDS = 60.0
+#: Oldest look in seconds with which the next one is compared, where none lies in the window. What came between older
+#: ones, such as an absence of the API server, is no pace of the workers.
+LONGEST_PAUSE = 600.0
 #: Seconds that figures must cover before they count.
 LEAST_SECONDS = 25.0
 #: Looks in a row with an unknown lag after which the metrics count as unavailable.
@@ -127,9 +130,9 @@ class History:
 
     def observed(self, figures: Figures) -> Self:
         """With the figures of one more look; where looks are rare, those of the one before it stay."""
-        since = figures.time - WINDOW_SECONDS
-        recent = tuple(item for item in self.figures if item.time >= since)
-        return replace(self, misses=0, figures=(*(recent or self.figures[-1:]), figures))
+        recent = tuple(item for item in self.figures if item.time >= figures.time - WINDOW_SECONDS)
+        last = tuple(item for item in self.figures[-1:] if item.time >= figures.time - LONGEST_PAUSE)
+        return replace(self, misses=0, figures=(*(recent or last), figures))
 
     def changed(self, trial: Trial | None = None) -> Self:
         """After a change of the number: figures from before it say nothing about whether it helps."""

@@ -84,7 +84,9 @@ class OneStep:
         cache.scaling = assessment.scaling.history
         decided = plan(world, assessment, self._settings)
         recorded = None
-        if decided.again and not cache.action_failed:
+        # completion removes the workers, who alone know what they have refused: it is stored before that
+        ends = decided.completed and not assessment.was_completed
+        if ends or (decided.again and not cache.action_failed):
             # the actions may take a minute, and every condition has to exist before anything else is written; what is
             # recorded first goes with them: a write of a status costs the API server more than a pass costs here
             record = _first_record(decided)

@@ -35,10 +35,25 @@ def test_threads_and_exit_functions_of_the_users_code_have_their_end() -> None:
     assert ended.stdout == "the work is done\nthe exit function has run\n"
 
 
+#: In the place of a stream, around a file that is closed.
+TEE = """
+class Tee:
+    def flush(self):
+        raise ValueError("I/O operation on closed file.")
+sys.stdout = Tee()
+"""
+
+
 @pytest.mark.parametrize(
     "without",
-    ["sys.stdout.close()", "sys.stdout = None", "sys.stderr = None", "sys.stdout = object()"],
-    ids=["closed", "no standard output", "no standard error", "an object without anything of a stream"],
+    ["sys.stdout.close()", "sys.stdout = None", "sys.stderr = None", "sys.stdout = object()", TEE],
+    ids=[
+        "closed",
+        "no standard output",
+        "no standard error",
+        "an object without anything of a stream",
+        "one that fails",
+    ],
 )
 def test_a_stream_that_is_not_there_costs_no_exit_code(without: str) -> None:
     """A program that is started without one (`>&-`) has None in its place; the user's code may have closed it."""

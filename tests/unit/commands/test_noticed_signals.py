@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,6 +14,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from ots_tunnel.commands.worker_process.noticed_signals import noticed_signals
+from tests.support.programs.processes import bare_environment
 from tests.support.waiting import until
 
 
@@ -81,3 +84,33 @@ async def test_a_signal_of_a_child_that_the_users_code_has_forked_ends_it_and_is
 
     assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM
     assert (noticed.is_set(), handler_calls) == (False, [])
+
+
+#: The hook is registered first, so it runs behind those of the package; a signal comes there, and its handler forks.
+FORKING = """
+import os, signal
+
+signals = [signal.SIGUSR1]
+os.register_at_fork(before=lambda: os.kill(os.getpid(), signals.pop()) if signals else None)
+
+def fork(*_):
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+
+signal.signal(signal.SIGUSR1, fork)
+from ots_tunnel.commands.worker_process.noticed_signals import noticed_signals
+
+with noticed_signals((signal.SIGTERM,), lambda: None):
+    fork()
+    print(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+"""
+
+
+def test_a_handler_that_forks_during_a_fork_leaves_no_signal_blocked() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", FORKING], env=bare_environment(), capture_output=True, text=True, timeout=30
+    )
+
+    assert ended.stdout == "set()\n", ended.stderr

@@ -57,17 +57,21 @@ def test_the_elder_of_two_objects_keeps_the_tunnel(others: list[Competitor], eld
     assert eldest(resource(), others) == elder
 
 
+@pytest.mark.parametrize("status", [{}, {"conditions": [{"type": "Suspended", "status": "False"}]}], ids=["", "drains"])
 @pytest.mark.parametrize(("suspend", "later"), [(True, True), (False, False)])
-def test_the_way_back_of_a_suspended_copy_is_known_and_stops_nothing_yet(suspend: bool, later: bool) -> None:
+def test_the_way_back_of_a_suspended_copy_is_known_and_stops_nothing_yet(
+    suspend: bool, later: bool, status: dict[str, Any]
+) -> None:
     concerns = Concerns()
     tables = {"source__instance": "shop", "sink__tablestore__instance": "shop"}
     there = tunnel_object("there", **tables, source__table="x", sink__tablestore__table="y")
     back = tunnel_object("back", **tables, source__table="y", sink__tablestore__table="x", suspend=suspend)
+    back["status"] = status
     for uid, body in (("1", there), ("2", back)):
         body["metadata"] |= {"namespace": "shop", "uid": uid}
         concerns.changed(body)
 
-    found = elder_of(Resource(TablestoreTunnel.from_body(back), {}), concerns)
+    found = elder_of(Resource(TablestoreTunnel.from_body(back | {"status": {}}), {}), concerns)
 
     assert found is not None
     assert (found.way_back, found.later) == (("shop/there",), later)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -27,7 +27,9 @@ from ots_tunnel.replicate.plan import Findings, check_start, end_warning
 from ots_tunnel.verify.state_document import TablePlace
 
 T0 = 1_700_000_000
-END = datetime.fromtimestamp(T0 + 100, UTC)
+#: Of a time whose nanoseconds are no exact double.
+END_US = (T0 + 100) * 1_000_000 + 1_000
+END = datetime.fromtimestamp(T0 + 100, UTC) + timedelta(milliseconds=1)
 OTHER = TablePlace(endpoint="http://h", instance="i", table="t9")
 
 
@@ -43,9 +45,9 @@ def tunnel(
     stage: str = Stage.BASE,
     status: ChannelStatus = ChannelStatus.OPEN,
     consume_point_ns: int = 0,
-    end: int = 0,
+    end_us: int = 0,
 ) -> TunnelDescription:
-    config = StreamConfig(end_offset_ns=end * 10**9)
+    config = StreamConfig(end_offset_ns=end_us * 1000)
     info = TunnelInfo(TunnelId("id"), "copy", kind, "t", "i", "", stage, expired, T0 * 10**9, config)
     base = channel("BaseData_1", ChannelType.BASE, status, rows)
     channels = (replace(base, consume_point_ns=consume_point_ns),)
@@ -58,7 +60,7 @@ def tunnel(
         Findings(None, destination_exists=False),
         Findings(None, destination_exists=True, destination_empty=True),
         Findings(tunnel(), destination_exists=False),
-        Findings(tunnel(end=T0 + 100), destination_exists=False),
+        Findings(tunnel(end_us=END_US), destination_exists=False),
         Findings(tunnel(), destination_exists=True, destination_empty=True),
         Findings(tunnel(), destination_exists=True, destination_empty=False, known=True),
         Findings(tunnel(rows=5), destination_exists=True, destination_empty=False),
@@ -110,7 +112,7 @@ def test_rows_are_neither_overwritten_nor_missed_without_merge(found: Findings, 
     [
         (Findings(tunnel(TunnelType.Stream), destination_exists=True), "type Stream, needed is BaseAndStream", 2),
         (Findings(tunnel(expired=True), destination_exists=True), "has expired", 13),
-        (Findings(tunnel(end=T0 + 99), destination_exists=True), "ends by itself at .*22:14:59 UTC, before endTime", 2),
+        (Findings(tunnel(end_us=END_US - 1), destination_exists=True), "ends by itself at .*, before endTime", 2),
     ],
 )
 def test_an_unsuitable_tunnel_is_refused(found: Findings, text: str, code: int) -> None:

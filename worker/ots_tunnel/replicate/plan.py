@@ -79,7 +79,8 @@ def _check_tunnel(tunnel: TunnelDescription, tunnel_name: str, end: datetime) ->
             "give another name"
         )
     config = tunnel.tunnel.stream_config
-    if config is not None and 0 < config.end_offset_ns < end.timestamp() * 1e9:
+    # in microseconds: those of a time are exact as an integer, and its nanoseconds are not
+    if config is not None and 0 < config.end_offset_ns // 1000 < round(end.timestamp() * 1e6):
         own = datetime.fromtimestamp(config.end_offset_ns / 1e9, UTC)
         raise ConfigError(
             f"ots-reader.tunnelName: tunnel {tunnel_name!r} ends by itself at {own:%Y-%m-%d %H:%M:%S} UTC, before "

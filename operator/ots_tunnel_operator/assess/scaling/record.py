@@ -61,7 +61,9 @@ def record_of(resource: Resource) -> Record:
     """The record as the decision takes it."""
     found = recorded(resource)
     decision = found.get("lastDecision") or {}
-    is_useless = decision.get("reason") == Cause.INEFFECTIVE
+    # an edit may have removed the cause
+    is_present = decision.get("generation") in (None, resource.generation)
+    is_useless = decision.get("reason") == Cause.INEFFECTIVE and is_present
     return Record(
         desired=wanted_workers(resource),
         scaled=parse_time(found.get("lastScaleTime")),
@@ -103,6 +105,7 @@ def change_document(change: Change, resource: Resource, now: float) -> dict[str,
         "to": change.after,
         "reason": str(change.cause),
         "message": change.message[:MAX_MESSAGE],
+        "generation": resource.generation,
     }
     return {
         "desiredReplicas": change.after,

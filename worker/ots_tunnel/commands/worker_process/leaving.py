@@ -23,6 +23,7 @@ def leave(code: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         # as Python does: one may be missing from the start, or closed or replaced by the user's code
         if stream is not None and not getattr(stream, "closed", False):
-            with contextlib.suppress(OSError, AttributeError):  # a reader that is gone, an object that cannot flush
+            # a reader that is gone, or whatever an object in the stream's place raises: the exit code is the worker's
+            with contextlib.suppress(Exception):
                 stream.flush()
     os._exit(code)

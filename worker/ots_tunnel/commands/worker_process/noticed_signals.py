@@ -16,16 +16,26 @@ ENDING: Final = 1.0
 
 #: Signals that are noticed at present.
 _noticed: list[Collection[int]] = []
-_forking = threading.local()
+
+
+class _Masks(threading.local):
+    """The signal masks of a thread that forks, from before it did; a handler of a signal may fork meanwhile."""
+
+    def __init__(self) -> None:
+        self.former: list[set[int]] = []
+
+
+_masks = _Masks()
 
 
 def _hold_back() -> None:
     """Let the signals wait while a process is forked: one that comes too early would meet its parent's handlers."""
-    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, itertools.chain.from_iterable(_noticed))
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, itertools.chain.from_iterable(_noticed))
+    _masks.former.append({int(number) for number in former})
 
 
 def _let_through() -> None:
-    signal.pthread_sigmask(signal.SIG_SETMASK, _forking.mask)
+    signal.pthread_sigmask(signal.SIG_SETMASK, _masks.former.pop())
 
 
 def _forget_in_the_child() -> None:
@@ -64,7 +74,8 @@ def noticed_signals(numbers: Collection[int], call: Callable[[], object]) -> Ite
     try:
         yield
     finally:
-        _noticed.remove(numbers)
+        if numbers in _noticed:  # not in a child
+            _noticed.remove(numbers)
         signal.set_wakeup_fd(loops)
         # a child that the user's code has forked has a copy, which a close alone leaves open
         with contextlib.suppress(OSError):

@@ -75,9 +75,16 @@ CHILDREN = [channel(f"child{number}", ChannelStatus.WAIT, client="") for number 
         ([channel("c0"), channel("c1", ChannelStatus.CLOSE, client="")], 2),
         ([channel("c0", ChannelStatus.TERMINATED, client="")], 8),
         ([channel("c0"), channel("c1", ChannelStatus.WAIT, client="", consumed=NOW)], 2),
+        ([channel("c0", ChannelStatus.WAIT, client="", consumed=NOW)], 1),
         ([], 8),
     ],
-    ids=["their parents are read", "their parents have ended", "one was consumed before", "all are new"],
+    ids=[
+        "their parents are read",
+        "their parents have ended",
+        "one was consumed before",
+        "their parent moves to another worker",
+        "all are new",
+    ],
 )
 def test_children_that_wait_for_their_parents_cannot_be_read(others: list[ChannelInfo], channels: int) -> None:
     """A worker for each of them would have nothing to do, and its scale-up would count as one of no use."""

@@ -69,6 +69,16 @@ def test_the_record_has_a_scale_up_that_was_taken_back() -> None:
     assert found == Record(6, scaled=NOW - 7200, ineffective=NOW - 7200, generation=3)
 
 
+@pytest.mark.parametrize(("generation", "ineffective"), [(3, NOW - 7200), (2, None)])
+def test_a_scale_up_that_was_taken_back_before_an_edit_holds_nothing_back(
+    generation: int, ineffective: float | None
+) -> None:
+    status = by_auto(6, reason="Ineffective")
+    status["lastDecision"] = {**status["lastDecision"], "generation": generation}
+
+    assert record_of(an_object("Auto", 2, status)).ineffective == ineffective
+
+
 def test_what_is_shown_is_read_back() -> None:
     shown = {"recommendedReplicas": 5, "limitedBy": "Max", "usefulMaxReplicas": 8}
 

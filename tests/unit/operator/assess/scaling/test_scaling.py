@@ -56,6 +56,7 @@ def test_auto_adds_workers_when_it_is_behind() -> None:
         "reason": "Backlog",
         "message": "lag 143 s (target 60 s), 1.00 s of changes consumed a second, 2 workers busy 96% (target 70%): "
         "3.3 workers are needed",
+        "generation": 3,
     }
 
 
