@@ -110,3 +110,42 @@ def test_no_command_of_a_worker_loads_what_checks_documents(command: tuple[str, 
     assert code == "2", done.stderr
     assert f"{document}: No such file or directory" in done.stderr
     assert not {"ots_tunnel.config", "pydantic", "yaml"} & set(modules)
+
+
+OPENED = """
+import sys
+from pathlib import Path
+from ots_tunnel.commands.worker_process.checked_document import worker_config
+document = worker_config(Path(sys.argv[1]))
+from ots_tunnel.sinks.choice import open_sink
+print(open_sink(document))
+"""
+
+
+@pytest.mark.parametrize(
+    "sink",
+    ["count: {}", "stdout: {}", "files: {url: 'file:///%s'}", "http: {url: 'http://127.0.0.1:1/in'}"],
+    ids=lambda text: text.partition(":")[0],
+)
+def test_a_sink_takes_a_document_that_another_process_has_checked(sink: str, tmp_path: Path) -> None:
+    """Its parts have attributes alone, and nothing else of a model."""
+    for name in ("accessKeyId", "accessKeySecret"):
+        (tmp_path / name).write_text("x")
+    place = f"endpoint: http://127.0.0.1:1, instance: demo, credentials: {{directory: {tmp_path}}}"
+    document = tmp_path / "worker.yaml"
+    document.write_text(
+        f"source: {{{place}, table: orders, tunnelName: copy, tunnelId: id}}\n"
+        f"sink: {{{sink.replace('%s', str(tmp_path / 'out'))}}}\n"
+        "delivery: {columns: {exclude: [note], rename: {price: preis}}, filter: {actions: [PUT]}}\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", OPENED, str(document)],
+        env=unmeasured(bare_environment()),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert done.returncode == 0, done.stderr

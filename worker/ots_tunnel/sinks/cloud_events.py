@@ -13,6 +13,7 @@ import base64
 import contextlib
 import hashlib
 import hmac
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -88,9 +89,10 @@ class Events:
 
 def producer_of(tunnel_id: str, columns: ColumnsConfig | None) -> str:
     """What the ids of events begin with: the tunnel, and a digest of the settings that change what is in them."""
-    if columns is None or columns == ColumnsConfig():
+    if columns is None or not (columns.include or columns.exclude or columns.rename):
         return tunnel_id
-    return f"{tunnel_id}-{hashlib.sha256(columns.model_dump_json().encode()).hexdigest()[:8]}"
+    settings = json.dumps([sorted(columns.include), sorted(columns.exclude), sorted(columns.rename.items())])
+    return f"{tunnel_id}-{hashlib.sha256(settings.encode()).hexdigest()[:8]}"
 
 
 def event_of(record: Record, channel_id: ChannelId, source: str, producer: str) -> bytes:
