@@ -100,7 +100,7 @@ class OneStep:
         if decided.warning is not None and not cache.action_failed:
             notice = Notice("Warning", decided.warning.reason, decided.warning.message)
             await self._reporter.post(resource, notice, cache, world.now)
-        shown = await self._refreshed(world) if changed else world
+        shown = await self._refreshed(world) if changed or ends else world
         await self._reporter.report(with_refusal(shown, cache), assessment, decided, cache)
         cache.failing_since = None
         if find_unobserved(world) is None:
