@@ -58,28 +58,34 @@ print(*sys.modules)
 """
 
 
-@pytest.mark.parametrize("sink", ["count", "tablestore"])
-def test_a_worker_starts_without_what_it_does_not_need(sink: str, tmp_path: Path) -> None:
-    for name in ("accessKeyId", "accessKeySecret"):
-        (tmp_path / name).write_text("x")
-    place = f"endpoint: http://127.0.0.1:1, instance: demo, credentials: {{directory: {tmp_path}}}"
-    section = f"{{{place}, table: copied}}" if sink == "tablestore" else "{}"
-    document = tmp_path / "worker.yaml"
-    document.write_text(
-        f"source: {{{place}, table: orders, tunnelName: copy, tunnelId: id}}\nsink: {{{sink}: {section}}}\n"
-    )
+def place(folder: Path) -> str:
+    return f"endpoint: http://127.0.0.1:1, instance: demo, credentials: {{directory: {folder}}}"
 
+
+def printed(program: str, lines: str, folder: Path) -> str:
+    """What a program prints that gets a worker's document with these lines."""
+    for name in ("accessKeyId", "accessKeySecret"):
+        (folder / name).write_text("x")
+    document = folder / "worker.yaml"
+    document.write_text(f"source: {{{place(folder)}, table: orders, tunnelName: copy, tunnelId: id}}\n{lines}\n")
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(document)],
+        [sys.executable, "-c", program, str(document)],
         env=unmeasured(bare_environment()),
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
-
     assert done.returncode == 0, done.stderr
-    assert not FOREIGN & set(done.stdout.split())
+    return done.stdout
+
+
+@pytest.mark.parametrize("sink", ["count", "tablestore"])
+def test_a_worker_starts_without_what_it_does_not_need(sink: str, tmp_path: Path) -> None:
+    section = f"{{{place(tmp_path)}, table: copied}}" if sink == "tablestore" else "{}"
+    modules = printed(PROGRAM, f"sink: {{{sink}: {section}}}", tmp_path)
+
+    assert not FOREIGN & set(modules.split())
 
 
 #: What the program has imported when it reads the document of a worker, which is none here.
@@ -129,23 +135,9 @@ print(open_sink(document))
 )
 def test_a_sink_takes_a_document_that_another_process_has_checked(sink: str, tmp_path: Path) -> None:
     """Its parts have attributes alone, and nothing else of a model."""
-    for name in ("accessKeyId", "accessKeySecret"):
-        (tmp_path / name).write_text("x")
-    place = f"endpoint: http://127.0.0.1:1, instance: demo, credentials: {{directory: {tmp_path}}}"
-    document = tmp_path / "worker.yaml"
-    document.write_text(
-        f"source: {{{place}, table: orders, tunnelName: copy, tunnelId: id}}\n"
-        f"sink: {{{sink.replace('%s', str(tmp_path / 'out'))}}}\n"
-        "delivery: {columns: {exclude: [note], rename: {price: preis}}, filter: {actions: [PUT]}}\n"
-    )
+    lines = f"""
+sink: {{{sink.replace("%s", str(tmp_path / "out"))}}}
+delivery: {{columns: {{exclude: [note], rename: {{price: preis}}}}, filter: {{actions: [PUT]}}}}
+"""
 
-    done = subprocess.run(
-        [sys.executable, "-c", OPENED, str(document)],
-        env=unmeasured(bare_environment()),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-    assert done.returncode == 0, done.stderr
+    assert printed(OPENED, lines, tmp_path)

@@ -85,6 +85,20 @@ run_and_leave(begin, "INFO", Path({log!r}))
 """
 
 
+def left(program: str, hang: str, folder: Path) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """A worker's process that has ended, and its termination message."""
+    log = folder / "termination-log"
+    log.touch()
+    ended = subprocess.run(
+        [sys.executable, "-c", program.format(hang=hang, log=str(log))],
+        env=bare_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return ended, log
+
+
 @pytest.mark.parametrize(
     "hang",
     [
@@ -94,16 +108,7 @@ run_and_leave(begin, "INFO", Path({log!r}))
     ids=["a pool of the user's code", "the pool of asyncio"],
 )
 def test_a_thread_that_hangs_costs_neither_the_end_nor_its_reason(hang: str, tmp_path: Path) -> None:
-    log = tmp_path / "termination-log"
-    log.touch()
-
-    ended = subprocess.run(
-        [sys.executable, "-c", HANGING.format(hang=hang, log=str(log))],
-        env=bare_environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    ended, log = left(HANGING, hang, tmp_path)
 
     assert ended.returncode == 4, ended.stderr
     assert [json.loads(line)["action"] for line in ended.stderr.splitlines()] == ["terminal_error", "drain_overdue"]
@@ -136,15 +141,6 @@ run_and_leave(begin, "INFO", Path({log!r}))
     ids=["alone", "beside a thread that hangs"],
 )
 def test_a_task_of_the_users_code_that_exits_is_no_end_in_good_order(hang: str, tmp_path: Path) -> None:
-    log = tmp_path / "termination-log"
-    log.touch()
-
-    ended = subprocess.run(
-        [sys.executable, "-c", EXITING.format(hang=hang, log=str(log))],
-        env=bare_environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    ended, _ = left(EXITING, hang, tmp_path)
 
     assert ended.returncode == OTHER_ERROR, ended.stderr
