@@ -82,9 +82,8 @@ def readable(description: TunnelDescription) -> tuple[ChannelInfo, ...]:
     A Stream channel in WAIT that was never consumed is a child, or new where no other one has begun either.
     """
     found = consumable(description)
-    # one that was consumed and waits is on its way to another worker
-    is_begun = _is_begun(found) or not all(map(is_unread, found))
-    return tuple(channel for channel in found if not (is_begun and _is_child(channel) and is_unread(channel)))
+    is_begun = _is_begun(found)
+    return tuple(channel for channel in found if not (is_begun and _is_child(channel)))
 
 
 def is_unread(channel: ChannelInfo) -> bool:
@@ -95,8 +94,9 @@ def is_unread(channel: ChannelInfo) -> bool:
 def count_channels(description: TunnelDescription) -> ChannelCounts:
     """Channels by type and state; `unowned` counts those without a worker that one could read.
 
-    A Stream channel in WAIT is the child of a partition that has split or merged, which cannot be read before its
-    parents have ended, or a new one. It counts as a child while another one has left WAIT and has not ended.
+    A Stream channel in WAIT that was never consumed is the child of a partition that has split or merged, which cannot
+    be read before its parents have ended, or a new one. It counts as a child while another one has begun and has not
+    ended.
     """
     channels = description.channels
     left = consumable(description)
@@ -115,12 +115,12 @@ def count_channels(description: TunnelDescription) -> ChannelCounts:
 
 
 def _is_begun(channels: Sequence[ChannelInfo]) -> bool:
-    """Whether one of the channels that have not ended has left WAIT."""
-    return any(channel.status is not ChannelStatus.WAIT for channel in channels)
+    """Whether one of the channels that have not ended has left WAIT, or waits on its way to another worker."""
+    return any(channel.status is not ChannelStatus.WAIT or not is_unread(channel) for channel in channels)
 
 
 def _is_child(channel: ChannelInfo) -> bool:
-    return channel.channel_type == ChannelType.STREAM and channel.status is ChannelStatus.WAIT
+    return channel.channel_type == ChannelType.STREAM and channel.status is ChannelStatus.WAIT and is_unread(channel)
 
 
 def _is_owned(channel: ChannelInfo) -> bool:

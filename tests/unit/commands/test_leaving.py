@@ -46,12 +46,20 @@ sys.stdout = Tee()
 
 @pytest.mark.parametrize(
     "without",
-    ["sys.stdout.close()", "sys.stdout = None", "sys.stderr = None", "sys.stdout = object()", TEE],
+    [
+        "sys.stdout.close()",
+        "sys.stdout = None",
+        "sys.stderr = None",
+        "sys.stdout = object()",
+        "sys.stdout.detach()",
+        TEE,
+    ],
     ids=[
         "closed",
         "no standard output",
         "no standard error",
         "an object without anything of a stream",
+        "one that says of nothing whether it is closed",
         "one that fails",
     ],
 )

@@ -179,4 +179,5 @@ def test_equal_ids_are_of_equal_events() -> None:
 
     assert len({json.loads(event.body)["id"] for (event,) in made}) == len(made)
     assert producer_of("t-1", ColumnsConfig()) == "t-1"
-    assert producer_of("t-1", narrow) == producer_of("t-1", ColumnsConfig(include=("a",)))
+    assert producer_of("t-1", ColumnsConfig(rename={"a": "a"})) == "t-1"
+    assert producer_of("t-1", narrow) == producer_of("t-1", ColumnsConfig(include=("a", "a")))

@@ -89,10 +89,13 @@ class Events:
 
 def producer_of(tunnel_id: str, columns: ColumnsConfig | None) -> str:
     """What the ids of events begin with: the tunnel, and a digest of the settings that change what is in them."""
-    if columns is None or not (columns.include or columns.exclude or columns.rename):
+    if columns is None:
         return tunnel_id
-    settings = json.dumps([sorted(columns.include), sorted(columns.exclude), sorted(columns.rename.items())])
-    return f"{tunnel_id}-{hashlib.sha256(settings.encode()).hexdigest()[:8]}"
+    renamed = {(name, new) for name, new in columns.rename.items() if name != new}
+    settings = [sorted(each) for each in (set(columns.include), set(columns.exclude), renamed)]
+    if not any(settings):
+        return tunnel_id
+    return f"{tunnel_id}-{hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]}"
 
 
 def event_of(record: Record, channel_id: ChannelId, source: str, producer: str) -> bytes:

@@ -132,9 +132,10 @@ def test_unowned_counts_only_channels_of_the_present_stage() -> None:
         ((channel("c2", ChannelStatus.CLOSING),), 0),
         ((channel("c2", ChannelStatus.CLOSE, client=""),), 1),
         ((channel("c2", ChannelStatus.TERMINATED, client=""),), 1),
+        ((channel("c2", ChannelStatus.WAIT, client="", consumed=1.0),), 1),
         ((channel("c2", ChannelStatus.WAIT, client=""),), 2),
     ],
-    ids=["read", "moves", "free", "has ended", "new"],
+    ids=["read", "moves", "free", "has ended", "waits on its way", "new"],
 )
 def test_a_child_that_waits_for_its_parents_is_not_unowned(others: tuple[ChannelInfo, ...], unowned: int) -> None:
     assert count_channels(description(WAITING, *others)).unowned == unowned

@@ -21,9 +21,9 @@ def leave(code: int) -> NoReturn:
     threading._shutdown()  # type: ignore[attr-defined]  # multiprocessing ends its processes by the same three calls
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
-        # as Python does: one may be missing from the start, or closed or replaced by the user's code
-        if stream is not None and not getattr(stream, "closed", False):
-            # a reader that is gone, or whatever an object in the stream's place raises: the exit code is the worker's
-            with contextlib.suppress(Exception):
+        # a reader that is gone, or whatever an object in the stream's place raises: the exit code is the worker's
+        with contextlib.suppress(Exception):
+            # as Python does: one may be missing from the start, or closed or replaced by the user's code
+            if stream is not None and not getattr(stream, "closed", False):
                 stream.flush()
     os._exit(code)

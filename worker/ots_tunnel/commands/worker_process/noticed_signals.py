@@ -38,6 +38,12 @@ def _let_through() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, _masks.former.pop())
 
 
+def _let_all_through() -> None:
+    """What the first fork of several held back: a child that a handler forks during one has no signal blocked."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, _masks.former[0])
+    _masks.former.pop()
+
+
 def _forget_in_the_child() -> None:
     """Give the noticed signals back to a process that the user's code has forked, such as one of a pool.
 
@@ -48,7 +54,7 @@ def _forget_in_the_child() -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     _noticed.clear()
-    _let_through()
+    _let_all_through()
 
 
 os.register_at_fork(before=_hold_back, after_in_parent=_let_through, after_in_child=_forget_in_the_child)
@@ -74,12 +80,12 @@ def noticed_signals(numbers: Collection[int], call: Callable[[], object]) -> Ite
     try:
         yield
     finally:
-        if numbers in _noticed:  # not in a child
+        if numbers in _noticed:  # not in a child: its descriptor is another one, of a socket that is its parent's
             _noticed.remove(numbers)
-        signal.set_wakeup_fd(loops)
-        # a child that the user's code has forked has a copy, which a close alone leaves open
-        with contextlib.suppress(OSError):
-            writing.shutdown(socket.SHUT_RDWR)
+            signal.set_wakeup_fd(loops)
+            # a child that the user's code has forked has a copy, which a close alone leaves open
+            with contextlib.suppress(OSError):
+                writing.shutdown(socket.SHUT_RDWR)
         writing.close()
         thread.join(ENDING)  # the loop's descriptor may be closed later, and given to another file
 
