@@ -20,7 +20,6 @@ from pathlib import Path
 
 import aiohttp
 import pyarrow as pa
-import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
@@ -32,7 +31,8 @@ from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.cloud_events import CONTENT_TYPE, Event, Events, batch_body
-from ots_tunnel.sinks.files.parquet import ROW_GROUP_BYTES
+from ots_tunnel.sinks.files.parquet import ROW_GROUP_BYTES, parquet_writer
+from ots_tunnel.sinks.files.rows.coded_texts import coded
 from ots_tunnel.sinks.files.rows.declared import Declared
 from ots_tunnel.sinks.files.rows.row_form import ChangeLogForm, RowForm, TypedForm
 from ots_tunnel.sinks.grouping import Grouping, Limits
@@ -129,19 +129,12 @@ def _parquet(name: str, form: RowForm, pages: list[list[Record]], folder: Path) 
     schema = form.schema(pages[0][0].primary_key)
 
     def columns() -> list[pa.RecordBatch]:
-        return [batch for records in pages for batch in form.batches(records, CHANNEL, schema)]
+        return [batch for records in pages for batch in form.batches(records, CHANNEL, coded(schema))]
 
     groups = list(_groups(columns()))
 
     def write() -> None:
-        key = [f"key.{column.name}" for column in schema.field("key").type]
-        with pq.ParquetWriter(
-            folder / "rows.parquet",
-            schema,
-            compression="NONE",
-            use_dictionary=list(form.repeating()),
-            write_statistics=[*form.pruning(), *key],
-        ) as writer:
+        with parquet_writer(folder / "rows.parquet", schema, form, "NONE") as writer:
             for group in groups:
                 writer.write_table(group, row_group_size=len(group))
 

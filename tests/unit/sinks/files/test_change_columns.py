@@ -20,6 +20,7 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.rows import change_columns as module
 from ots_tunnel.sinks.files.rows.arrow_rows import ArrowRows, schema_of
 from ots_tunnel.sinks.files.rows.change_columns import change_batches
+from ots_tunnel.sinks.files.rows.coded_texts import coded
 from tests.support.row_strategies import blobs, columns, damaged, int64, sequences, texts
 
 CHANNEL = ChannelId("channel 1")
@@ -60,6 +61,18 @@ def put(*cells: Column) -> Record:
 @given(st.lists(records, min_size=1, max_size=20), st.integers(1, 2_000))
 def test_rows_are_those_of_the_reference(some: list[Record], most: int) -> None:
     assert found(some, most).equals(reference(some))
+
+
+@given(st.lists(records, min_size=1, max_size=20), st.integers(1, 2_000), st.booleans())
+def test_codes_stand_for_the_texts_of_the_reference(some: list[Record], most: int, by_twin: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        if not by_twin:
+            patch.setattr(module, "native", None)
+        batches = list(change_batches(some, CHANNEL, coded(SCHEMA), most))
+
+    for batch in batches:
+        batch.validate(full=True)
+    assert pa.Table.from_batches(batches, coded(SCHEMA)).cast(SCHEMA).combine_chunks().equals(reference(some))
 
 
 @given(st.lists(records, max_size=3), damaged())

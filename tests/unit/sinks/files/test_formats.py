@@ -18,6 +18,7 @@ from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, ChannelId, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.protocol.plainbuffer.tags import EXTENSION
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.first_key import first_key
 from ots_tunnel.sinks.files.format import FileFormat
@@ -25,7 +26,7 @@ from ots_tunnel.sinks.files.held_rows import MOST_BATCHES
 from ots_tunnel.sinks.files.json_lines import JsonLines
 from ots_tunnel.sinks.files.parquet import HELD_BYTES, Parquet
 from ots_tunnel.sinks.files.rows.declared import Declared
-from ots_tunnel.sinks.files.rows.row_form import REPEATING, TypedForm
+from ots_tunnel.sinks.files.rows.row_form import REPEATING, ChangeLogForm, TypedForm
 from ots_tunnel.sinks.json_bytes import json_lines
 
 KEY = (("name", "ü\n"), ("id", -5), ("raw", b"\x00\xff"))
@@ -93,6 +94,22 @@ def test_a_change_in_parquet(tmp_path: Path) -> None:
     assert [cell["operation"] for cell in change["cells"]] == [cell.op.name for cell in CELLS]
     assert [cell["version"] for cell in change["cells"]] == [cell.timestamp_ms for cell in CELLS]
     assert (row["action"], row["sequence"], row["cells"]) == ("PUT", None, [])
+
+
+@pytest.mark.parametrize("form", [None, TYPED], ids=["change log", "typed"])
+def test_rows_are_read_as_texts_although_they_are_written_as_codes(tmp_path: Path, form: TypedForm | None) -> None:
+    """Rows of the compiled twin, and one of the reference in between."""
+    rare = Record(Action.PUT, BASE.body[:-2] + bytes((EXTENSION, 0, 0, 0, 0)) + BASE.body[-2:])
+    rows, path = form or ChangeLogForm(), tmp_path / "f"
+    schema = rows.schema(KEY)
+    writer = Parquet(form=form).create(path)
+    for page in ([UPDATE], [rare], [UPDATE, BASE]):
+        writer.write(page, ChannelId("c"))
+    writer.close()
+
+    assert pq.read_schema(path).equals(schema)
+    expected = pa.Table.from_batches(rows.batches([UPDATE, rare, UPDATE, BASE], ChannelId("c"), schema), schema)
+    assert pq.read_table(path).equals(expected)
 
 
 def test_a_change_in_typed_parquet(tmp_path: Path) -> None:

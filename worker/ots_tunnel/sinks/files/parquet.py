@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from ots_tunnel.model import ChannelId, PrimaryKey
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.files.format import FileWriter
 from ots_tunnel.sinks.files.held_rows import HeldRows
+from ots_tunnel.sinks.files.rows.coded_texts import coded
 from ots_tunnel.sinks.files.rows.row_form import ChangeLogForm, RowForm
 from ots_tunnel.threads import DaemonThreads
 
@@ -49,6 +51,27 @@ class Parquet:
     def create(self, path: Path) -> FileWriter[Record]:
         """See `FileFormat.create`."""
         return _ParquetWriter(path, self._compression, self._form, self._shared)
+
+
+def parquet_writer(path: Path, schema: pa.Schema, form: RowForm, compression: str) -> pq.ParquetWriter:
+    """What encodes rows; its `schema` has codes in the place of texts (`coded_texts`).
+
+    Args:
+        schema: of the rows as they are read.
+        compression: NONE, GZIP or ZSTD.
+    """
+    key = [f"key.{column.name}" for column in schema.field("key").type]
+    writer = pq.ParquetWriter(
+        path,
+        coded(schema),
+        compression=compression,
+        use_dictionary=list(form.repeating()),
+        write_statistics=[*form.pruning(), *key],
+        store_schema=False,
+    )
+    # readers of Arrow get texts, as all others do
+    writer.add_key_value_metadata({"ARROW:schema": base64.b64encode(schema.serialize()).decode()})
+    return writer
 
 
 def first_key_of_rows(file: IO[bytes]) -> PrimaryKey:
@@ -104,20 +127,11 @@ class _ParquetWriter:
     def _write(self, items: Sequence[Record], channel_id: ChannelId) -> None:
         self._shared.writers.add(self)
         if self._writer is None and items:
-            self._writer = self._begin(self._form.schema(items[0].primary_key))
+            schema = self._form.schema(items[0].primary_key)
+            self._writer = parquet_writer(self._path, schema, self._form, self._compression)
         if self._writer is not None:
             for batch in self._form.batches(items, channel_id, self._writer.schema):
                 self._hold(batch, self._writer)
-
-    def _begin(self, schema: pa.Schema) -> pq.ParquetWriter:
-        key = [f"key.{column.name}" for column in schema.field("key").type]
-        return pq.ParquetWriter(
-            self._path,
-            schema,
-            compression=self._compression,
-            use_dictionary=list(self._form.repeating()),
-            write_statistics=[*self._form.pruning(), *key],
-        )
 
     def _close(self) -> None:
         if self._writer is not None:

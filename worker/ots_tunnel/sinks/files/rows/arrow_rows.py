@@ -19,9 +19,10 @@ from typing import Any
 import pyarrow as pa
 
 from ots_tunnel.errors import CodecError
-from ots_tunnel.model import ChannelId, KeyValue, PrimaryKey, Value
+from ots_tunnel.model import Action, CellOp, ChannelId, KeyValue, PrimaryKey, Value
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
+from ots_tunnel.sinks.files.rows.coded_texts import by_code, text_array
 
 SEQUENCE = pa.struct([("epoch", pa.int64()), ("timestamp_us", pa.int64()), ("row_index", pa.int64())])
 VALUE_TYPES: dict[type, tuple[str, pa.DataType]] = {
@@ -32,6 +33,8 @@ VALUE_TYPES: dict[type, tuple[str, pa.DataType]] = {
     bytes: ("binary", pa.binary()),
 }
 VALUE = pa.struct(list(VALUE_TYPES.values()))
+#: Texts by their codes, which are the wire's numbers, or places in VALUE_TYPES.
+ACTIONS, OPERATIONS, TYPES = by_code(Action), by_code(CellOp), tuple(name for name, _ in VALUE_TYPES.values())
 CELL = pa.struct(
     [
         ("name", pa.string()),
@@ -111,27 +114,28 @@ class ArrowRows:
         """Return all rows as arrays.
 
         Args:
-            schema: made by `schema_of`.
+            schema: made by `schema_of`, or `coded`.
 
         Raises:
             CodecError: a key has other columns than the schema.
         """
-        arrays = self.arrays(schema.field("key").type)
+        arrays = self.arrays(schema)
         return pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
 
-    def arrays(self, key: pa.StructType) -> dict[str, pa.Array]:
-        """Return the array of each column.
+    def arrays(self, schema: pa.Schema) -> dict[str, pa.Array]:
+        """Return the array of each column that the change log has.
 
         Raises:
-            CodecError: a key has other columns than this type.
+            CodecError: a key has other columns than the schema.
         """
         offsets = pa.array(accumulate(self.cell_counts, initial=0), pa.int32())
+        channels = tuple(dict.fromkeys(self.channels))
         return {
-            "action": pa.array(self.actions, pa.string()),
-            "channel": pa.array(self.channels, pa.string()),
+            "action": text_array(self.actions, ACTIONS, schema.field("action").type),
+            "channel": text_array(self.channels, channels, schema.field("channel").type),
             "sequence": pa.array(self.sequences, SEQUENCE),
-            "key": self._key_array(key),
-            "cells": pa.ListArray.from_arrays(offsets, _cell_array(self.cells)),
+            "key": self._key_array(schema.field("key").type),
+            "cells": pa.ListArray.from_arrays(offsets, _cell_array(self.cells, schema.field("cells").type.value_type)),
         }
 
     def _key_array(self, kind: pa.StructType) -> pa.Array:
@@ -164,15 +168,15 @@ def value_array(values: Sequence[Value | None]) -> pa.Array:
     return pa.StructArray.from_arrays(members, fields=list(VALUE), mask=empty)
 
 
-def _cell_array(cells: Sequence[Column]) -> pa.Array:
-    kinds = [type(cell.value) for cell in cells]
+def _cell_array(cells: Sequence[Column], kind: pa.StructType) -> pa.Array:
+    types = [VALUE_TYPES[found][0] if found in VALUE_TYPES else None for found in (type(cell.value) for cell in cells)]
     return pa.StructArray.from_arrays(
         [
             pa.array([cell.name for cell in cells], pa.string()),
-            pa.array([cell.op.name for cell in cells], pa.string()),
-            pa.array([VALUE_TYPES[kind][0] if kind in VALUE_TYPES else None for kind in kinds], pa.string()),
+            text_array([cell.op.name for cell in cells], OPERATIONS, kind.field("operation").type),
+            text_array(types, TYPES, kind.field("type").type),
             pa.array([cell.timestamp_ms for cell in cells], pa.int64()),
             value_array([cell.value for cell in cells]),
         ],
-        fields=list(CELL),
+        fields=list(kind),
     )

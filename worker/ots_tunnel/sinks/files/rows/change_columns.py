@@ -34,7 +34,7 @@ def change_batches(
     """Rows of the change log from records, in their order.
 
     Args:
-        schema: made by `arrow_rows.schema_of`.
+        schema: made by `arrow_rows.schema_of`, or `coded`.
         most: bytes of records after which the twin ends a batch.
 
     Raises:
@@ -51,7 +51,7 @@ def change_batches(
             others.add(found[at], channel_id)
             at += 1
         else:
-            arrays = row_arrays(Twin.of(columns), end - at, channel_id, schema.field("key").type)
+            arrays = row_arrays(Twin.of(columns), end - at, channel_id, schema)
             yield pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
             at = end
     if others.actions:

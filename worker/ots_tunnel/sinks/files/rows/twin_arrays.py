@@ -1,30 +1,31 @@
 """Arrow arrays over memory of the compiled twin, which fills buffers in the layout of Arrow.
 
-What has few values (action, operation, type) is a code for each row; Arrow's own dictionaries turn it into text.
+What has few values (action, operation, type) is a code for each row; Arrow's own dictionaries turn it into text, unless
+the schema has codes (`coded_texts`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ots_tunnel.model import Action, CellOp, ChannelId
+from ots_tunnel.model import ChannelId
 from ots_tunnel.protocol.plainbuffer.tags import BLOB, INTEGER, STRING
-from ots_tunnel.sinks.files.rows.arrow_rows import CELL, SEQUENCE, VALUE, VALUE_TYPES
+from ots_tunnel.sinks.files.rows.arrow_rows import ACTIONS, OPERATIONS, SEQUENCE, TYPES, VALUE, VALUE_TYPES
+from ots_tunnel.sinks.files.rows.coded_texts import CODED
 
 #: Memory of the twin, which is read by the buffer protocol; the only name of the type is in the compiled module.
 Block = Any
 #: Tags of the wire of what a key column may hold.
 _KEY_TAGS = {pa.int64(): INTEGER, pa.string(): STRING, pa.binary(): BLOB}
-#: Names by the codes of the twin, which are the wire's numbers, or places in VALUE_TYPES.
-_ACTIONS = pa.array([Action(code).name if code in set(Action) else None for code in range(max(Action) + 1)])
-_OPERATIONS = pa.array([CellOp(code).name if code in set(CellOp) else None for code in range(max(CellOp) + 1)])
-_TYPES = pa.array([*(name for name, _ in VALUE_TYPES.values()), None])
+_ACTIONS, _OPERATIONS, _TYPES = (pa.array(texts, pa.string()) for texts in (ACTIONS, OPERATIONS, TYPES))
 
 #: Typed rows mostly have no cells that are left over, and making a dozen empty arrays for a batch takes a while.
-_NO_CELLS, _NO_VALUES = pa.array([], CELL), pa.array([], VALUE)
+_NO_VALUES = pa.array([], VALUE)
+_empty = cache(partial(pa.array, []))
 
 
 class Validity(NamedTuple):
@@ -77,23 +78,24 @@ def key_of(schema: pa.Schema) -> tuple[tuple[bytes, int], ...]:
     return tuple((column.name.encode(), _KEY_TAGS[column.type]) for column in schema.field("key").type)
 
 
-def row_arrays(twin: Twin, count: int, channel_id: ChannelId, key: pa.StructType) -> dict[str, pa.Array]:
+def row_arrays(twin: Twin, count: int, channel_id: ChannelId, schema: pa.Schema) -> dict[str, pa.Array]:
     """The columns of the change log.
 
     Args:
         count: records that were filled.
-        key: type of the column `key`.
+        schema: has their types.
     """
     filled, valid = twin.filled, twin.validity.sequences
+    key, cell = schema.field("key").type, schema.field("cells").type.value_type
     numbers = (filled.epochs, filled.timestamps, filled.row_indexes)
     sequences = [array(pa.int64(), count, valid, column) for column in numbers]
     members = [array_of_all(column.type, count, *buffers) for column, buffers in zip(key, twin.keys, strict=True)]
     return {
-        "action": _named(_ACTIONS, count, filled.actions),
-        "channel": pa.repeat(pa.scalar(channel_id, pa.string()), count),
+        "action": _named(_ACTIONS, count, filled.actions, schema.field("action").type),
+        "channel": _channels(channel_id, count, schema.field("channel").type),
         "sequence": array(SEQUENCE, count, valid, children=sequences),
         "key": array(key, count, None, children=members),
-        "cells": array(pa.list_(CELL), count, None, filled.cell_ends, children=[_cells(twin)]),
+        "cells": array(schema.field("cells").type, count, None, filled.cell_ends, children=[_cells(twin, cell)]),
     }
 
 
@@ -134,20 +136,29 @@ def array(
     return pa.Array.from_buffers(kind, count, buffers, children=children)
 
 
-def _cells(twin: Twin) -> pa.Array:
+def _cells(twin: Twin, kind: pa.StructType) -> pa.Array:
     validity, filled, count = twin.validity, twin.filled, len(twin.filled.types)
     if not count:
-        return _NO_CELLS
+        return _empty(kind)
     columns = [
         names_array(twin),
-        _named(_OPERATIONS, count, filled.operations),
-        _named(_TYPES, count, filled.types, validity.values),
+        _named(_OPERATIONS, count, filled.operations, kind.field("operation").type),
+        _named(_TYPES, count, filled.types, kind.field("type").type, validity.values),
         array(pa.int64(), count, validity.versions, filled.versions),
         values_array(twin),
     ]
-    return array(CELL, count, None, children=columns)
+    return array(kind, count, None, children=columns)
 
 
-def _named(names: pa.Array, count: int, codes: Block, valid: Block | None = None) -> pa.Array:
+def _channels(channel_id: ChannelId, count: int, kind: pa.DataType) -> pa.Array:
+    if kind != CODED:
+        return pa.repeat(pa.scalar(channel_id, kind), count)
+    return pa.DictionaryArray.from_arrays(
+        pa.repeat(pa.scalar(0, pa.int8()), count), pa.array([channel_id], pa.string())
+    )
+
+
+def _named(names: pa.Array, count: int, codes: Block, kind: pa.DataType, valid: Block | None = None) -> pa.Array:
     """Texts by their codes."""
-    return pa.DictionaryArray.from_arrays(array(pa.int8(), count, valid, codes), names).dictionary_decode()
+    found = pa.DictionaryArray.from_arrays(array(pa.int8(), count, valid, codes), names)
+    return found if kind == CODED else found.dictionary_decode()

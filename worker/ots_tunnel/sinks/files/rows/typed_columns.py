@@ -40,7 +40,7 @@ def typed_batches(
     """Typed rows from records, in their order.
 
     Args:
-        schema: made by `typed_rows.typed_schema`.
+        schema: made by `typed_rows.typed_schema`, or `coded`.
         most: bytes of records and columns after which the twin ends a batch.
 
     Raises:
@@ -72,7 +72,7 @@ def _batch(columns: Any, count: int, channel_id: ChannelId, schema: pa.Schema, d
     of_rest, of_others, attributes, own = columns
     others = Twin.of(of_others)
     deleted_ends, deleted_name_ends, deleted_names, has_version, version, ends, name_ends, names, has_own, own_ = own
-    arrays = row_arrays(Twin.of(of_rest), count, channel_id, schema.field("key").type)
+    arrays = row_arrays(Twin.of(of_rest), count, channel_id, schema)
     for (name, kind), (present, values, data) in zip(declared.types.items(), attributes, strict=True):
         arrow = ARROW_TYPES[kind]
         arrays[name] = array(arrow, count, present, values, *((data,) if kind in ("string", "binary") else ()))

@@ -123,12 +123,12 @@ class TypedRows:
         """Return all rows as arrays.
 
         Args:
-            schema: made by `typed_schema`.
+            schema: made by `typed_schema`, or `coded`.
 
         Raises:
             CodecError: a key has other columns than the schema.
         """
-        arrays = self.heads.arrays(schema.field("key").type)
+        arrays = self.heads.arrays(schema)
         for name, kind in self.declared.types.items():
             arrays[name] = pa.array([row.get(name) for row in self.attributes], ARROW_TYPES[kind])
         arrays["deleted"] = pa.ListArray.from_arrays(self.deleted.offsets, pa.array(self.deleted.names, pa.string()))
