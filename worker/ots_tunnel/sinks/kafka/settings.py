@@ -11,8 +11,9 @@ from ots_tunnel.sinks.kafka.login_refusals import ATTEMPT_SECONDS
 
 #: Bytes of messages that wait in the client, outside of the worker's memory budget; producing waits for room.
 QUEUE_BYTES = 32 << 20
-#: Messages that wait there: librdkafka keeps about 1 KB beside each, which QUEUE_BYTES does not count.
-QUEUE_MESSAGES = 20_000
+#: Messages that wait there: librdkafka keeps about 1 KB beside each, which QUEUE_BYTES does not count. All their
+#: reports may come at once, in one call that the event loop makes; each takes some 3 µs.
+QUEUE_MESSAGES = 10_000
 #: Longest message that the client sends; the topic's own limit decides. It has to fit into the queue.
 MESSAGE_BYTES = 30 << 20
 #: Seconds between librdkafka's scans for messages that have timed out.
