@@ -69,8 +69,9 @@ def test_rows_of_a_snapshot_have_their_newest_versions() -> None:
 
 
 def test_large_rows_do_not_wait_for_each_other_in_one_batch() -> None:
-    image = encode_row(KEY, (Column("a", bytes(BATCH_BYTES // 2), 5),))
-    batch = pa.RecordBatch.from_pydict({"row": pa.array([image] * 5, pa.binary())})
+    value = Column("a", bytes(BATCH_BYTES // 2), 5)
+    images = [encode_row((("carrier", "c1"), ("flight", number)), (value,)) for number in range(5)]
+    batch = pa.RecordBatch.from_pydict({"row": pa.array(images, pa.binary())})
 
     found = decoded([batch], (("carrier", "string"), ("flight", "bigint")))
 

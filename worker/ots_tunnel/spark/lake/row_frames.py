@@ -1,4 +1,4 @@
-"""Rows from changes, or from stored rows, in tasks of Python: what `fold` decides, on Arrow.
+"""Rows from changes, or from stored rows, in tasks of Python: what `fold` and `arrow_fold` decide.
 
 Both give the same columns: `key`, as the changes have it; `row`, a map of attributes to values, NULL where the row is
 gone; and `versions`, a map of attributes to the versions of these values.
@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ots_tunnel.model import Action, CellOp
-from ots_tunnel.protocol.plainbuffer.codec import decode_row
+from ots_tunnel.model import Action, CellOp, ChannelId, KeyValue
 from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.protocol.record import Record
+from ots_tunnel.spark.lake.arrow_fold import divided, fold_puts, runs_of
 from ots_tunnel.spark.lake.fold import Row, after
 
 if TYPE_CHECKING:
@@ -31,23 +32,18 @@ def folded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     Raises:
         CodecError: a cell is none that a stream has.
     """
-    kind: Any = None
-
-    def rows() -> Iterator[tuple[Any, Row]]:
-        nonlocal kind
-        key, row = None, None
-        for batch in batches:
-            kind = batch.schema.field("key").type
-            for change in batch.to_pylist():
-                if key != change["key"]:
-                    if key is not None:
-                        yield key, row
-                    key, row = change["key"], None
-                row = after(row, Action[change["action"]], [_column(cell) for cell in change["cells"] or ()])
-        if key is not None:
-            yield key, row
-
-    return _batches(rows(), lambda: kind)
+    held: pa.RecordBatch | None = None
+    for batch in batches:
+        if not len(batch):
+            continue
+        changes = batch if held is None else _joined(held, batch)
+        # the last key may go on in the next batch
+        runs = runs_of(changes.column("key"))
+        begins = runs.index(runs[-1]).as_py()
+        held = changes.slice(begins)
+        yield from _rows(changes.slice(0, begins))
+    if held is not None:
+        yield from _rows(held)
 
 
 def decoded(batches: Iterable[pa.RecordBatch], key: Sequence[tuple[str, str]]) -> Iterator[pa.RecordBatch]:
@@ -59,23 +55,49 @@ def decoded(batches: Iterable[pa.RecordBatch], key: Sequence[tuple[str, str]]) -
     Raises:
         CodecError: a row is malformed.
     """
+    from ots_tunnel.sinks.files.rows.arrow_rows import schema_of
+    from ots_tunnel.sinks.files.rows.change_columns import change_batches
+
+    samples: dict[str, KeyValue] = {"bigint": 0, "string": "", "binary": b""}
+    schema = schema_of(tuple((name, samples[word]) for name, word in key))
+    for batch in batches:
+        images = batch.column("row").to_pylist()
+        puts = [Record(Action.PUT, image) for image in images if image]  # an empty one is the end of a split
+        for first in range(0, len(puts), BATCH_ROWS):
+            for changes in change_batches(puts[first : first + BATCH_ROWS], ChannelId(""), schema, BATCH_BYTES):
+                yield from _rows(changes)
+
+
+def _joined(*batches: pa.RecordBatch) -> pa.RecordBatch:
     import pyarrow as pa
 
-    types = {"bigint": pa.int64(), "string": pa.string(), "binary": pa.binary()}
-    kind = pa.struct([(name, types[word]) for name, word in key])
-
-    def rows() -> Iterator[tuple[Any, Row]]:
-        for batch in batches:
-            for image in batch.column("row").to_pylist():
-                if not image:
-                    continue  # the end of a split
-                stored = decode_row(image)
-                yield dict(stored.primary_key), after(None, Action.PUT, stored.columns)
-
-    return _batches(rows(), lambda: kind)
+    (whole,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return whole
 
 
-def _batches(rows: Iterator[tuple[Any, Row]], kind: Any) -> Iterator[pa.RecordBatch]:
+def _rows(changes: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The rows after changes, of which none follows for their keys."""
+    if not len(changes):
+        return
+    puts, others = divided(changes)
+    if len(puts):
+        yield fold_puts(puts)
+    if len(others):
+        yield from _batches(_folded_one_by_one(others), changes.schema.field("key").type)
+
+
+def _folded_one_by_one(changes: pa.RecordBatch) -> Iterator[tuple[Any, Row]]:
+    key, row = None, None
+    for change in changes.to_pylist():
+        if key != change["key"]:
+            if key is not None:
+                yield key, row
+            key, row = change["key"], None
+        row = after(row, Action[change["action"]], [_column(cell) for cell in change["cells"] or ()])
+    yield key, row
+
+
+def _batches(rows: Iterator[tuple[Any, Row]], kind: pa.DataType) -> Iterator[pa.RecordBatch]:
     keys: list[Any] = []
     found: list[Row] = []
     size = 0
@@ -84,10 +106,10 @@ def _batches(rows: Iterator[tuple[Any, Row]], kind: Any) -> Iterator[pa.RecordBa
         found.append(row)
         size += _size(row)
         if len(keys) == BATCH_ROWS or size >= BATCH_BYTES:
-            yield _batch(keys, found, kind())
+            yield _batch(keys, found, kind)
             keys, found, size = [], [], 0
     if keys:
-        yield _batch(keys, found, kind())
+        yield _batch(keys, found, kind)
 
 
 def _size(row: Row) -> int:
