@@ -257,6 +257,7 @@ def test_a_mirror_equals_its_table_after_kills_behind_commits(
 
     assert mirrored(runs.dumped("rows")) == as_stored(source.rows())
     assert len(check_batches(runs.dumped("batches"))) >= 2
+    assert not any(_rows_copied(runs.folder / "table"))
     if growth == "add":
         added = {"price", "count", "odd `name`, (1).\\'", "gone", "${spark.app.name}"}
         assert added <= runs.dumped("rows")[0].keys()
@@ -479,10 +480,21 @@ def test_the_examples_run_as_they_are(source: Source, runs: Runs) -> None:
     assert mirrored(runs.dumped("rows")) == as_stored(source.rows())
 
 
+def _actions(table: Path) -> list[dict[str, Any]]:
+    """Those of all commits of a Delta table."""
+    return [json.loads(line) for one in (table / "_delta_log").glob("*.json") for line in one.read_text().splitlines()]
+
+
+def _rows_copied(table: Path) -> list[int]:
+    """For each batch of a mirror the rows that it has written anew without a change; one batch at least."""
+    commits = [action["commitInfo"] for action in _actions(table) if "commitInfo" in action]
+    merges = [commit["operationMetrics"] for commit in commits if commit["operation"] == "MERGE"]
+    assert merges
+    return [int(metrics["numTargetRowsCopied"]) for metrics in merges]
+
+
 def _rows_added(table: Path) -> int:
     """Rows of a Delta table to which rows were only added, by its log."""
-    actions = [
-        json.loads(line) for one in (table / "_delta_log").glob("*.json") for line in one.read_text().splitlines()
-    ]
+    actions = _actions(table)
     assert not any("remove" in action for action in actions)
     return sum(json.loads(action["add"]["stats"])["numRecords"] for action in actions if "add" in action)

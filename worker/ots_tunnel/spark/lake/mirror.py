@@ -166,7 +166,7 @@ class Mirror:
         check_names([name for name, _ in key], (OTHERS, VERSIONS), [name for name, _ in self._columns])
         own = [(OTHERS, f"map<string,{VALUE}>"), (VERSIONS, "map<string,bigint>")]
         properties = {_KIND: "mirror", _TUNNEL: source.tunnel_id, _KEY: ", ".join(" ".join(one) for one in key)}
-        table.create([*key, *self._columns, *own], properties)
+        table.create([*key, *self._columns, *own], properties, is_merged=True)
         # a later call may name more columns than the one that has created the table
         present = table.columns()
         check_types(self._path, present, (OTHERS, VERSIONS))

@@ -40,6 +40,8 @@ class DeltaTable(LakeTable):
     absent: ClassVar[frozenset[str]] = frozenset(("DELTA_MISSING_DELTA_TABLE", "DELTA_INVALID_PARTITION_PATH"))
     #: Attributes may have names with blanks, commas or dots, which Parquet's columns cannot have.
     own_properties: ClassVar[Mapping[str, str]] = {"delta.columnMapping.mode": "name"}
+    #: A batch changes some rows of many files, which would all be written anew.
+    merged_properties: ClassVar[Mapping[str, str]] = {"delta.enableDeletionVectors": "true"}
 
     @property
     def place(self) -> str:

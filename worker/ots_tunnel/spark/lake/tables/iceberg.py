@@ -64,12 +64,12 @@ class IcebergTable(LakeTable):
     absent: ClassVar[frozenset[str]] = frozenset(("TABLE_OR_VIEW_NOT_FOUND",))
     own_properties: ClassVar[Mapping[str, str]] = {
         "format-version": "2",
-        # a batch of a mirror changes some rows of many files, which would all be written anew
-        "write.merge.mode": "merge-on-read",
         # each commit leaves a file of metadata, which has all snapshots
         "write.metadata.delete-after-commit.enabled": "true",
         "write.metadata.previous-versions-max": "20",
     }
+    #: A batch changes some rows of many files, which would all be written anew.
+    merged_properties: ClassVar[Mapping[str, str]] = {"write.merge.mode": "merge-on-read"}
 
     @classmethod
     def check_path(cls, path: str) -> str:

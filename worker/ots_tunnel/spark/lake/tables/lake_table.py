@@ -45,6 +45,8 @@ class LakeTable(ABC):
     format: ClassVar[str]
     #: Properties that each table of ours begins with.
     own_properties: ClassVar[Mapping[str, str]]
+    #: Those of a table into which batches are merged, besides.
+    merged_properties: ClassVar[Mapping[str, str]]
     #: The folder of the table's log, which a program that was killed may have left without a table.
     log_folder: ClassVar[str]
     #: Conditions of Spark's errors that say that there is no table.
@@ -128,21 +130,23 @@ class LakeTable(ABC):
             return False
         return True
 
-    def create(self, columns: Sequence[tuple[str, str]], properties: Mapping[str, str]) -> None:
+    def create(
+        self, columns: Sequence[tuple[str, str]], properties: Mapping[str, str], *, is_merged: bool = False
+    ) -> None:
         """Create the table, or find the one that the same call has created.
 
         Args:
             columns: names and types of the columns at first.
             properties: what tells the table from another one, beside the format's own.
+            is_merged: batches are merged into it, and not appended.
 
         Raises:
             QueryRefused: there is another table, or there are other files.
         """
         self._check_empty()
         wanted = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
-        given = ", ".join(
-            f"{text(key)} = {text(value)}" for key, value in {**self.own_properties, **properties}.items()
-        )
+        first = {**self.own_properties, **(self.merged_properties if is_merged else {}), **properties}
+        given = ", ".join(f"{text(key)} = {text(value)}" for key, value in first.items())
         run(
             self.spark,
             f"CREATE TABLE IF NOT EXISTS {self.place} ({wanted}) USING {self.format} TBLPROPERTIES ({given})",
