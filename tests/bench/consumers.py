@@ -185,6 +185,19 @@ class Consumer:
             status = self.process.returncode
             raise RuntimeError(f"{self._contender} ended by itself with status {status}: {self._text()[-2000:]}")
 
+    async def ended(self, seconds: float) -> None:
+        """Wait until the worker ends by itself.
+
+        Raises:
+            RuntimeError: it failed, or goes on.
+        """
+        try:
+            status = await asyncio.to_thread(self.process.wait, seconds)
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(f"{self._contender} goes on after {seconds:.0f} s: {self._text()[-2000:]}") from None
+        if status:
+            raise RuntimeError(f"{self._contender} ended with status {status}: {self._text()[-2000:]}")
+
     async def end(self) -> None:
         """Stop the worker and wait for its end.
 

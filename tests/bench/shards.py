@@ -103,10 +103,8 @@ class Bench:
             RuntimeError: the worker failed, or did not see every row once.
         """
         with self._consumer(contender, "changes", name, self.mark, self.rows) as consumer:
-            await asyncio.to_thread(consumer.process.wait, DEADLINE)
+            await consumer.ended(DEADLINE)
         report = consumer.report()
-        if consumer.process.returncode:
-            consumer.check()
         check_count(contender, Job(name), self.rows, report)
         stretch = Stretch.of(report)
         self.stretches[name, contender].append(stretch)
