@@ -6,7 +6,7 @@ that of the query, which lives in its checkpoint folder: a folder that was lost 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
@@ -25,6 +25,9 @@ _APP, _VERSION, _NOTE = (
     "spark.databricks.delta.write.txnVersion",
     "spark.databricks.delta.commitInfo.userMetadata",
 )
+#: It writes a line at level ERROR for each read of a table with marks: that no reader of Parquet gets their filter,
+#: which Delta applies itself.
+_LOUD: Final = "org.apache.spark.sql.delta.DeltaParquetFileFormat"
 #: Setting of a session: tasks that list the files of a table. Its default is 10,000, which takes minutes of a small
 #: cluster however few files there are.
 _LISTING_TASKS: Final = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
@@ -56,6 +59,15 @@ class DeltaTable(LakeTable):
                 "the session: found none of Delta's statements, allowed is one with Delta's jars, "
                 f"spark.sql.extensions={EXTENSION} and spark.sql.catalog.spark_catalog={CATALOG}"
             )
+
+    def create(
+        self, columns: Sequence[tuple[str, str]], properties: Mapping[str, str], *, is_merged: bool = False
+    ) -> None:
+        """See `LakeTable.create`."""
+        if is_merged:
+            log4j = classic_context(self.spark)._jvm.org.apache.logging.log4j
+            log4j.core.config.Configurator.setLevel(_LOUD, log4j.Level.OFF)
+        super().create(columns, properties, is_merged=is_merged)
 
     def frame(self) -> Any:
         """See `LakeTable.frame`."""
