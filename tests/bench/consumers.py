@@ -206,9 +206,7 @@ class Consumer:
         """
         self.check()
         self.process.send_signal(signal.SIGTERM)
-        status = await asyncio.to_thread(self.process.wait, 60)
-        if status:
-            raise RuntimeError(f"{self._contender} ended with status {status}: {self._text()[-2000:]}")
+        await self.ended(60)
 
     def report(self) -> Report:
         """The worker's report."""

@@ -16,7 +16,9 @@ Example: PUT a=1; UPDATE a=2, b=3; DELETE; UPDATE c=4 is one run. It counts from
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,10 +29,8 @@ def runs_of(key: pa.StructArray) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    begins: Any = pa.scalar(False)
-    for column in key.flatten():
-        begins = pc.or_(begins, pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)))
-    return pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(begins.cast(pa.int64()))])
+    begins = _differ_from_before(key.flatten()).cast(pa.int64())
+    return pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(begins)])
 
 
 def divided(changes: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch]:
@@ -108,13 +108,19 @@ def _newest(cells: pa.ListArray, runs: pa.Array, counts: pa.Array) -> tuple[pa.A
     if len(found.group_by(["run", "name"], use_threads=False).aggregate([])) < len(found):
         # the sort keeps the order of equal versions
         order = pc.sort_indices(found, sort_keys=[(name, "ascending") for name in found.column_names])
-        run, code = of_runs.take(order), codes.take(order)
-        changed = pc.or_(*(pc.not_equal(one.slice(1), one.slice(0, len(one) - 1)) for one in (run, code)))
+        changed = _differ_from_before([of_runs.take(order), codes.take(order)])
         last = order.filter(pa.concat_arrays([changed, pa.array([True])]))
         of_runs, names, versions, values = (part.take(last) for part in (of_runs, names, versions, values))
     # as `row_frames` has them: Spark may use types for longer texts
     members = [member.cast(field.type) for member, field in zip(values.flatten(), VALUE, strict=True)]
     return of_runs, names.cast(pa.string()), versions, pa.StructArray.from_arrays(members, fields=list(VALUE))
+
+
+def _differ_from_before(columns: Sequence[pa.Array]) -> pa.Array:
+    """For each row behind the first one whether one of its columns has another value than in the row before."""
+    import pyarrow.compute as pc
+
+    return reduce(pc.or_, (pc.not_equal(one.slice(1), one.slice(0, len(one) - 1)) for one in columns))
 
 
 def _sizes(of_runs: pa.Array, count: int) -> pa.Array:

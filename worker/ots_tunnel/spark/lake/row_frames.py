@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ots_tunnel.model import Action, CellOp, ChannelId, KeyValue
+from ots_tunnel.model import Action, CellOp, ChannelId
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.spark.lake.arrow_fold import divided, fold_puts, runs_of
 from ots_tunnel.spark.lake.fold import Row, after
+from ots_tunnel.spark.stream.rows import KEY_SAMPLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,8 +59,7 @@ def decoded(batches: Iterable[pa.RecordBatch], key: Sequence[tuple[str, str]]) -
     from ots_tunnel.sinks.files.rows.arrow_rows import schema_of
     from ots_tunnel.sinks.files.rows.change_columns import change_batches
 
-    samples: dict[str, KeyValue] = {"bigint": 0, "string": "", "binary": b""}
-    schema = schema_of(tuple((name, samples[word]) for name, word in key))
+    schema = schema_of(tuple((name, KEY_SAMPLES[word]) for name, word in key))
     for batch in batches:
         images = batch.column("row").to_pylist()
         puts = [Record(Action.PUT, image) for image in images if image]  # an empty one is the end of a split

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: Bytes of records in an Arrow batch: a task has nothing else to do meanwhile, and Spark takes each batch apart anew.
 BATCH_BYTES: Final = 4 << 20
 #: A value of each type of key column, by its name in Spark.
-_SAMPLES: Final[dict[str, KeyValue]] = {"bigint": 0, "string": "", "binary": b""}
+KEY_SAMPLES: Final[dict[str, KeyValue]] = {"bigint": 0, "string": "", "binary": b""}
 #: The types of declared columns by their names in Spark.
 _KINDS: Final = {
     "bigint": "integer",
@@ -57,7 +57,7 @@ class StreamRows:
         kinds = {field.name: field.dataType for field in schema.fields}
         names = getattr(kinds.get("key"), "fields", None)
         key = tuple((field.name, field.dataType.simpleString()) for field in names or ())
-        if key and all(kind in _SAMPLES for _, kind in key):
+        if key and all(kind in KEY_SAMPLES for _, kind in key):
             rows = cls(key, columns)
             if rows.schema().simpleString() == schema.simpleString():
                 return rows
@@ -103,7 +103,7 @@ class StreamRows:
             )
 
     def _arrow(self) -> pa.Schema:
-        return self._form().schema(tuple((name, _SAMPLES[kind]) for name, kind in self.key))
+        return self._form().schema(tuple((name, KEY_SAMPLES[kind]) for name, kind in self.key))
 
     def _form(self) -> RowForm:
         from ots_tunnel.sinks.files.rows.row_form import ChangeLogForm, TypedForm
