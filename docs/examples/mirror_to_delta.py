@@ -4,6 +4,7 @@
     spark-submit --packages io.delta:delta-spark_4.2_2.13:4.4.0 \
         --conf spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension \
         --conf spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog \
+        --conf spark.sql.codegen.cache.maxEntries=1000 \
         mirror_to_delta.py https://shop.cn-hangzhou.ots.aliyuncs.com shop orders orders-lake /etc/ots/keys /data/orders
 
 The folder has `table`, the Delta table, and `checkpoint`, where Spark writes how far it is. Both belong together. The

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ots_tunnel.query.settings import BY_FILE_SYSTEM, LOG_FILES
+from ots_tunnel.query.settings import BY_FILE_SYSTEM, KEPT_CLASSES, LOG_FILES
 from tests.bench.start import MachineUnfit
 from tests.support.lake.lake_jars import JarsUnavailable, lake_jars
 from tests.support.programs.go_program import ACCOUNT
 from tests.support.programs.processes import inherited_environment
 
-#: A heap that is large from the start, and logs as the driver of a query has them written.
+#: A heap that is large from the start, and what the driver of a query sets.
 _SETTINGS = {
     LOG_FILES: BY_FILE_SYSTEM[0],
+    **KEPT_CLASSES,
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.driver.host": "127.0.0.1",

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from ots_tunnel.query.settings import KEPT_CLASSES
 from ots_tunnel_operator.api.object import TablestoreTunnel
 from ots_tunnel_operator.manifests.spark.submission import REQUIRED_CONF, SPARK_VERSION
 
@@ -16,8 +17,9 @@ from ots_tunnel_operator.manifests.spark.submission import REQUIRED_CONF, SPARK_
 #: minor.
 ICEBERG_SPARK_VERSION: Final = "4.1.4"
 
-#: With Spark's own number, 200 tasks, a batch of a few rows that is merged into a table takes long.
-_FEW_TASKS: Final = {"spark.sql.shuffle.partitions": "16"}
+#: With Spark's own number, 200 tasks, a batch of a few rows that is merged into a table takes long, and so it does
+#: where Spark compiles its plan again for each batch.
+_OF_TABLES: Final = {"spark.sql.shuffle.partitions": "16", **KEPT_CLASSES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class _Session:
 _FORMATS: Final = {
     "Delta": _Session(
         # Delta reads its own log with 50 tasks otherwise
-        defaults={**_FEW_TASKS, "spark.databricks.delta.snapshotPartitions": "8"},
+        defaults={**_OF_TABLES, "spark.databricks.delta.snapshotPartitions": "8"},
         required={
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -41,7 +43,7 @@ _FORMATS: Final = {
     ),
     "Iceberg": _Session(
         version=ICEBERG_SPARK_VERSION,
-        defaults=_FEW_TASKS,
+        defaults=_OF_TABLES,
         # the catalog is the driver's own: it depends on the folder
         required={"spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"},
     ),

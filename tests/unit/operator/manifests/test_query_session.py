@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ots_tunnel.query.settings import KEPT_CLASSES
 from ots_tunnel.spark.lake.tables.iceberg import EXTENSION
 from ots_tunnel_operator.manifests.spark.query_session import ICEBERG_SPARK_VERSION
 from ots_tunnel_operator.manifests.spark.submission import SPARK_VERSION
@@ -45,6 +46,14 @@ def test_an_object_may_name_another_image_and_other_partitions() -> None:
 
     assert found["image"] == "own:2"
     assert found["sparkConf"]["spark.sql.shuffle.partitions"] == "32"
+
+
+@pytest.mark.parametrize("file_format", ["Delta", "Iceberg"])
+def test_a_session_that_merges_keeps_what_it_compiles(file_format: str) -> None:
+    ((setting, classes),) = KEPT_CLASSES.items()
+
+    assert application(file_format)["sparkConf"][setting] == classes
+    assert application(file_format, conf={setting: "5000"})["sparkConf"][setting] == "5000"
 
 
 def test_iceberg_has_its_statements_and_nothing_of_delta() -> None:
