@@ -26,6 +26,31 @@ leave(4)
 """
 
 
+INTERRUPTED = """
+import os, signal, threading
+from ots_tunnel.commands.worker_process.leaving import leave
+
+def work():
+    threading.main_thread().join(0.2)
+    os.kill(os.getpid(), signal.{signal})
+    threading.main_thread().join(0.2)
+
+threading.Thread(target=work).start()
+leave(4)
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_during_the_end_costs_no_exit_code(name: str) -> None:
+    program = INTERRUPTED.format(signal=name)
+
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env=bare_environment(), capture_output=True, text=True, timeout=30
+    )
+
+    assert (ended.returncode, ended.stderr) == (4, "")
+
+
 def test_threads_and_exit_functions_of_the_users_code_have_their_end() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=bare_environment(), capture_output=True, text=True, timeout=30
@@ -39,7 +64,7 @@ def test_threads_and_exit_functions_of_the_users_code_have_their_end() -> None:
 TEE = """
 class Tee:
     def flush(self):
-        raise ValueError("I/O operation on closed file.")
+        raise {error}
 sys.stdout = Tee()
 """
 
@@ -52,7 +77,8 @@ sys.stdout = Tee()
         "sys.stderr = None",
         "sys.stdout = object()",
         "sys.stdout.detach()",
-        TEE,
+        TEE.format(error="ValueError('I/O operation on closed file.')"),
+        TEE.format(error="SystemExit(7)"),
     ],
     ids=[
         "closed",
@@ -61,6 +87,7 @@ sys.stdout = Tee()
         "an object without anything of a stream",
         "one that says of nothing whether it is closed",
         "one that fails",
+        "one that exits",
     ],
 )
 def test_a_stream_that_is_not_there_costs_no_exit_code(without: str) -> None:
@@ -152,3 +179,50 @@ def test_a_task_of_the_users_code_that_exits_is_no_end_in_good_order(hang: str, 
     ended, _ = left(EXITING, hang, tmp_path)
 
     assert ended.returncode == OTHER_ERROR, ended.stderr
+
+
+FORKING = """
+import asyncio, os, sys, threading
+from pathlib import Path
+from ots_tunnel.commands.worker_process.ending import Ending
+from ots_tunnel.commands.worker_process.process import run_and_leave
+from ots_tunnel.console.explanations import Place
+
+async def task():
+    child = os.fork()
+    if not child:
+        {leaves}
+    os.waitpid(child, 0)
+
+def begin(last_resort):
+    async def run():
+        await asyncio.create_task(task())
+        came = asyncio.get_running_loop().create_future()
+        threading.Timer(0.1, asyncio.get_running_loop().call_soon_threadsafe, (came.set_result, None)).start()
+        await asyncio.wait_for(came, 10)
+        return Ending(0)
+    return Place("http://h", "i", "keys", "t"), run()
+
+run_and_leave(begin, "INFO", Path({log!r}))
+"""
+
+
+@pytest.mark.parametrize("leaves", ["sys.exit(3)", "raise ValueError('in the child')"], ids=["exit", "exception"])
+def test_a_forked_child_that_leaves_the_run_leaves_its_parents_loop_and_message_alone(
+    leaves: str, tmp_path: Path
+) -> None:
+    """Closing the loop in the child took what wakes the parent's loop out of the set of descriptors that both have."""
+    log = tmp_path / "termination-log"
+    log.touch()
+    program = FORKING.format(leaves=leaves, log=str(log))
+
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program],
+        env=bare_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert (ended.returncode, log.read_text()) == (0, ""), ended.stderr
+    assert "terminal_error" not in ended.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import signal
 import sys
 import threading
 from typing import NoReturn
@@ -18,11 +19,13 @@ def leave(code: int) -> NoReturn:
     meantime, as one of obstore's does right after an answer of the bucket, aborts the process, and its exit code tells
     nothing.
     """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the end has begun, and `LastResort` sees to its length
     threading._shutdown()  # type: ignore[attr-defined]  # multiprocessing ends its processes by the same three calls
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         # a reader that is gone, or whatever an object in the stream's place raises: the exit code is the worker's
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(BaseException):
             # as Python does: one may be missing from the start, or closed or replaced by the user's code
             if stream is not None and not getattr(stream, "closed", False):
                 stream.flush()

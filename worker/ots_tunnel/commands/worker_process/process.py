@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Coroutine
+import os
+import traceback
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -12,7 +15,7 @@ from ots_tunnel.commands.worker_process.ending import Ending
 from ots_tunnel.commands.worker_process.last_resort import LastResort
 from ots_tunnel.commands.worker_process.leaving import leave
 from ots_tunnel.commands.worker_process.termination_message import write_termination_message
-from ots_tunnel.console.exit_codes import exit_code
+from ots_tunnel.console.exit_codes import OTHER_ERROR, exit_code
 from ots_tunnel.console.explanations import Place, explanation
 from ots_tunnel.errors import TunnelError
 from ots_tunnel.log_actions import LogAction
@@ -36,7 +39,8 @@ def run_and_leave(
     place: Place | None = None
     try:
         place, running = begin(last_resort)
-        code = asyncio.run(_exit_code_of(running, place, termination_log, last_resort))
+        with asyncio.Runner() as runner, _leaving_a_child():
+            code = runner.run(_exit_code_of(running, place, termination_log, last_resort))
     except (Exception, SystemExit) as error:
         # the pod's termination message has to say why it ended, also for a bug, and for a user's task that exits
         code = _report(error, place, termination_log)
@@ -44,12 +48,31 @@ def run_and_leave(
     leave(code)
 
 
+@contextlib.contextmanager
+def _leaving_a_child() -> Iterator[None]:
+    """End a process that the user's code has forked and that leaves the worker's run, before the loop is closed.
+
+    Closing it would take the descriptors by which the worker's loop is woken out of what its parent waits for, and the
+    termination message is the parent's, too.
+    """
+    parent = os.getpid()
+    try:
+        yield
+    except BaseException as error:  # whatever a child raises ends it
+        if os.getpid() == parent:
+            raise
+        if not isinstance(error, SystemExit):
+            traceback.print_exception(error)
+        os._exit(error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else OTHER_ERROR)
+
+
 async def _exit_code_of(
     running: Coroutine[Any, Any, Ending], place: Place, termination_log: Path, last_resort: LastResort
 ) -> int:
     """The exit code of a run that has ended and is reported: behind it asyncio waits for threads without a limit."""
     try:
-        end = await running
+        with _leaving_a_child():
+            end = await running
         code = end.code
         if end.reason:
             write_termination_message(end.reason, termination_log)
