@@ -24,7 +24,8 @@ from ots_tunnel.sinks.files.first_key import first_key
 from ots_tunnel.sinks.files.format import FileFormat
 from ots_tunnel.sinks.files.held_rows import MOST_BATCHES
 from ots_tunnel.sinks.files.json_lines import JsonLines
-from ots_tunnel.sinks.files.parquet import HELD_BYTES, Parquet
+from ots_tunnel.sinks.files.parquet import HELD_BYTES, Parquet, parquet_writer
+from ots_tunnel.sinks.files.rows.coded_texts import CODED
 from ots_tunnel.sinks.files.rows.declared import Declared
 from ots_tunnel.sinks.files.rows.row_form import REPEATING, ChangeLogForm, TypedForm
 from ots_tunnel.sinks.json_bytes import json_lines
@@ -110,6 +111,36 @@ def test_rows_are_read_as_texts_although_they_are_written_as_codes(tmp_path: Pat
     assert pq.read_schema(path).equals(schema)
     expected = pa.Table.from_batches(rows.batches([UPDATE, rare, UPDATE, BASE], ChannelId("c"), schema), schema)
     assert pq.read_table(path).equals(expected)
+
+
+def test_pages_without_cells_do_not_change_how_the_others_are_encoded(tmp_path: Path) -> None:
+    """Arrow's encoder gives codes up for the rest of a group where two batches name different texts for them."""
+    records = [Record(Action.PUT, encode_row((("pk", n),), (Column("x", n, 1),))) for n in range(2000)]
+    deletion = Record(Action.DELETE, encode_row((("pk", 1),), (), delete=True))
+    pages = (records[:1000], records[1000:])
+    sizes = []
+    for name, each in (("a", pages), ("b", ([deletion], *pages))):
+        writer = Parquet().create(tmp_path / name)
+        for page in each:
+            writer.write(page, ChannelId("c"))
+        writer.close()
+        group = pq.ParquetFile(tmp_path / name).metadata.row_group(0)
+        columns = {found.path_in_schema: found for found in map(group.column, range(group.num_columns))}
+        sizes.append([columns[f"cells.list.element.{one}"].total_uncompressed_size for one in ("operation", "type")])
+
+    of_puts, with_deletion = sizes
+    assert max(more - less for more, less in zip(with_deletion, of_puts, strict=True)) < 100
+
+
+def test_the_encoder_gets_codes(tmp_path: Path) -> None:
+    form = ChangeLogForm()
+    schema = form.schema(KEY)
+    writer = parquet_writer(tmp_path / "f", schema, form, "NONE")
+    (batch,) = form.batches([UPDATE], ChannelId("c"), writer.schema)
+    writer.close()
+
+    cell = batch.schema.field("cells").type.value_type
+    assert {batch.schema.field("action").type, cell.field("operation").type, cell.field("type").type} == {CODED}
 
 
 def test_a_change_in_typed_parquet(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
@@ -61,17 +60,15 @@ def parquet_writer(path: Path, schema: pa.Schema, form: RowForm, compression: st
         compression: NONE, GZIP or ZSTD.
     """
     key = [f"key.{column.name}" for column in schema.field("key").type]
-    writer = pq.ParquetWriter(
+    return pq.ParquetWriter(
         path,
         coded(schema),
         compression=compression,
         use_dictionary=list(form.repeating()),
         write_statistics=[*form.pruning(), *key],
+        # it would have readers of Arrow get codes in the place of texts; without it they find the types by themselves
         store_schema=False,
     )
-    # readers of Arrow get texts, as all others do
-    writer.add_key_value_metadata({"ARROW:schema": base64.b64encode(schema.serialize()).decode()})
-    return writer
 
 
 def first_key_of_rows(file: IO[bytes]) -> PrimaryKey:

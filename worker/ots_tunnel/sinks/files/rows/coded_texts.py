@@ -2,7 +2,9 @@
 
 Of a column with a dictionary the encoder looks each text up in a table, to find the code that it gets in the file. The
 compiled twin has codes already. An array of these, with the texts beside them, makes the same file without the texts of
-all cells and without the search (`python -m tests.bench.sinks.parts` has what is left).
+all cells and without the search (`python -m tests.bench.sinks.parts` has what is left). All arrays
+of a column in a file have the same texts: where they differ, the encoder writes texts from there on. So a file has one
+channel.
 
 Example: the actions of three records are the codes 1, 1, 3 of ("", "PUT", "UPDATE", "DELETE").
 """

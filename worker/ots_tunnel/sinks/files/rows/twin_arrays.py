@@ -7,7 +7,7 @@ the schema has codes (`coded_texts`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -25,7 +25,6 @@ _ACTIONS, _OPERATIONS, _TYPES = (pa.array(texts, pa.string()) for texts in (ACTI
 
 #: Typed rows mostly have no cells that are left over, and making a dozen empty arrays for a batch takes a while.
 _NO_VALUES = pa.array([], VALUE)
-_empty = cache(partial(pa.array, []))
 
 
 class Validity(NamedTuple):
@@ -139,7 +138,7 @@ def array(
 def _cells(twin: Twin, kind: pa.StructType) -> pa.Array:
     validity, filled, count = twin.validity, twin.filled, len(twin.filled.types)
     if not count:
-        return _empty(kind)
+        return _no_cells(kind)
     columns = [
         names_array(twin),
         _named(_OPERATIONS, count, filled.operations, kind.field("operation").type),
@@ -148,6 +147,18 @@ def _cells(twin: Twin, kind: pa.StructType) -> pa.Array:
         values_array(twin),
     ]
     return array(kind, count, None, children=columns)
+
+
+@cache
+def _no_cells(kind: pa.StructType) -> pa.Array:
+    """No cells, with the texts that others have: Arrow's encoder gives codes up where two batches differ in these."""
+    texts = {"operation": _OPERATIONS, "type": _TYPES}
+    none = pa.array([], pa.int8())
+    columns = [
+        pa.DictionaryArray.from_arrays(none, texts[each.name]) if each.type == CODED else pa.array([], each.type)
+        for each in kind
+    ]
+    return array(kind, 0, None, children=columns)
 
 
 def _channels(channel_id: ChannelId, count: int, kind: pa.DataType) -> pa.Array:
