@@ -89,10 +89,10 @@ wheels: $(UV) ## Build a compiled wheel for each of Python 3.11 to 3.13 into dis
 
 .PHONY: bench
 bench: setup ## Measure worker, emulator and operator; writes bench.json and the table of docs/performance.md
-	@failed=; \
+	@failed=; trap 'exit 130' INT TERM; \
 	for part in bench bench.shards bench.sinks bench.spark bench.emulator bench.emulator_durable bench.pages bench.scale \
 	    bench.size docs.fill; do $(RUN) python -m tests.$$part || failed="$$failed tests.$$part"; done; \
-	[ -z "$$failed" ] || { echo "failed:$$failed; their figures are those of an earlier run" >&2; exit 1; }
+	[ -z "$$failed" ] || { echo "failed:$$failed; some of their figures may be those of an earlier run" >&2; exit 1; }
 
 .PHONY: lint
 lint: setup ## Lint, format, types, import contracts, generated files

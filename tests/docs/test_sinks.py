@@ -9,6 +9,7 @@ import pytest
 
 from ots_tunnel.config.base import ConfigModel
 from ots_tunnel.config.sinks import REFUSING_SINKS, SinkConfig
+from ots_tunnel.sinks.kafka.settings import QUEUE_MESSAGES
 from tests.docs.object_fields import schema
 from tests.docs.pages import page
 
@@ -27,6 +28,11 @@ def test_every_sink_has_a_row_with_its_settings(name: str) -> None:
     settings = {field.alias for field in section(name).model_fields.values()}
 
     assert set(re.findall(r"`(\w+)`", ROWS[name])) == settings
+
+
+@pytest.mark.parametrize("name", ["docs/sinks.md", "docs/guarantees.md"])
+def test_how_many_messages_the_client_of_kafka_holds(name: str) -> None:
+    assert f"at most {QUEUE_MESSAGES:,}" in " ".join(page(name).text.split())
 
 
 def test_the_sinks_of_the_object_are_named() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
-from tests.bench.consumers import Report, check_count, report_of
+from tests.bench.consumers import Consumer, Report, check_count, report_of
 from tests.bench.contenders import Contender, Job
 from tests.bench.programs.milestone_worker import Milestone, Point
 
@@ -74,3 +77,11 @@ def test_every_row_and_column_is_counted(mode: str, touched: int) -> None:
     for report in (Report(9, touched), Report(11, touched), Report(10, touched + 1)):
         with pytest.raises(RuntimeError, match="rows"):
             check_count(Contender.JAVA, Job(mode), 10, report)
+
+
+async def test_a_worker_that_fails_behind_its_report_counts_for_nothing(tmp_path: Path) -> None:
+    with (
+        Consumer(Contender.OURS, [sys.executable, "-c", "raise SystemExit(3)"], tmp_path) as consumer,
+        pytest.raises(RuntimeError, match="status 3"),
+    ):
+        await consumer.ended(30)
