@@ -70,7 +70,8 @@ def _session(more: Mapping[str, str]) -> SparkSession:
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "8",
         "spark.databricks.delta.snapshotPartitions": "2",
-        "spark.log.level": "ERROR",
+        # errors come as exceptions; at ERROR Delta writes a line for each read of a table with marks
+        "spark.log.level": "FATAL",
         "spark.ui.showConsoleProgress": "false",
         **more,
     }

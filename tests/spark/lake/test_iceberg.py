@@ -13,6 +13,7 @@ import pytest
 
 from ots_tunnel.model import Action, PrimaryKey, TunnelType
 from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.query.settings import KEPT_CLASSES
 from ots_tunnel.spark.lake.tables.iceberg import EXTENSION
 from tests.support.lacking import lack
 from tests.support.lake.lake_jars import JarsUnavailable, lake_jars
@@ -57,6 +58,7 @@ def submit_arguments(tmp_path_factory: pytest.TempPathFactory) -> str:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.driver.memory": "1g",
+        **KEPT_CLASSES,
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.extraJavaOptions": "'-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'",
     }

@@ -26,6 +26,7 @@ from ots_tunnel.client.table_calls import RowChange
 from ots_tunnel.model import Action, Marker, PrimaryKey, Stage, TunnelType
 from ots_tunnel.protocol.plainbuffer.codec import decode_rows, encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
+from ots_tunnel.query.settings import KEPT_CLASSES
 from ots_tunnel.tables import TableAdmin, TableSchema
 from tests.spark.conftest import CREDENTIALS, KEYS
 from tests.support.lacking import lack
@@ -57,6 +58,7 @@ def submit_arguments() -> str:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.driver.memory": "1g",
+        **KEPT_CLASSES,
         "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.python.unix.domain.socket.enabled": "true",
@@ -155,6 +157,9 @@ class Runs:
 
     def program(self, kind: str, options: dict[str, str], *more: str) -> int:
         return self.run("-m", "tests.spark.lake.program", kind, json.dumps(options), str(self.folder), *more)
+
+    def merges(self, kind: str, options: dict[str, str]) -> int:
+        return self.run("-m", "tests.spark.lake.merges", kind, json.dumps(options), str(self.folder))
 
     def output(self) -> str:
         return (self.folder / "log").read_text(errors="replace")[-6000:]
@@ -413,6 +418,28 @@ def test_batches_without_rows_leave_their_numbers(source: Source, runs: Runs, ki
 
     assert check_batches(runs.dumped("batches")) == [0, 1, 2]
     assert runs.dumped("rows") == []
+
+
+def test_a_batch_of_a_mirror_compiles_nothing_that_spark_has_compiled_for_an_earlier_one(
+    source: Source, runs: Runs
+) -> None:
+    """Spark keeps 100 classes by its own settings; a MERGE needs more, and each batch compiled all of them anew."""
+    source.create_tunnel(TunnelType.Stream)
+    key: PrimaryKey = (("carrier", "x"), ("flight", 7))
+    # Delta needs names like these itself: a column of one would end every MERGE
+    own = tuple(Column(name, 1) for name in ("_metadata", "deletionVectorId", "dvFilePath", "_tmp_metadata_row_index"))
+    source.write(iter([(key, Action.PUT, (Column("a", 1), *own)), (key, Action.UPDATE, (Column("b", "x"),))]))
+
+    assert runs.merges("compiled", source.options) == 0, runs.output()
+
+    assert runs.dumped("compiled")[-1] < 10
+
+
+def test_compaction_writes_rows_out_of_large_files_where_many_are_gone(source: Source, runs: Runs) -> None:
+    """OPTIMIZE leaves a file alone that it joins with no other one: a tenth of it may be gone, a quarter not."""
+    assert runs.merges("marks", source.options) == 0, runs.output()
+
+    assert runs.dumped("marks") == [4, 0]
 
 
 def test_a_change_log_leaves_a_column_of_its_owner_alone(source: Source, runs: Runs) -> None:

@@ -8,9 +8,14 @@ from typing import Final
 #: A mirror's own columns: values that no column has, and the versions of all values.
 OTHERS: Final = "_others"
 VERSIONS: Final = "_versions"
-#: Columns that Delta (seen in 4.4.0) adds while it merges or feeds changes: with an attribute of such a name beside it
-#: every MERGE fails. Those of the first kind begin and end with an underscore, but for one.
-_OF_DELTA: Final = re.compile(r"_.*_|_source_row_index|_(change|commit)_\w+", re.IGNORECASE)
+#: Columns that Delta (seen in 4.4.0) adds while it merges, marks rows as gone or feeds changes: with an attribute of
+#: such a name beside it every MERGE fails. Those of the first kind begin and end with an underscore, but for one; the
+#: last line has those of marks.
+_OF_DELTA: Final = re.compile(
+    r"_.*_|_source_row_index|_(change|commit)_\w+"
+    r"|_metadata|_tmp_metadata_\w+|__delta_internal_\w+|_databricks_internal_\w+|deletionVectorId|dvFilePath",
+    re.IGNORECASE,
+)
 
 #: Columns that Iceberg (seen in 1.12.0) gives each row by itself, and names that it gives the members of a mirror's or
 #: a change log's own columns, such as `_others.key`: it refuses a table with one of them.

@@ -10,15 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ots_tunnel.errors import CodecError
 from ots_tunnel.model import Action, CellOp, ChannelId, SequenceInfo
 from ots_tunnel.protocol.plainbuffer.codec import encode_row
 from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.protocol.record import Record
-from ots_tunnel.sinks.files.rows.arrow_rows import VALUE_TYPES, ArrowRows, schema_of
+from ots_tunnel.sinks.files.rows.arrow_rows import VALUE, VALUE_TYPES, ArrowRows, schema_of
 from ots_tunnel.spark.lake import row_frames
 from ots_tunnel.spark.lake.fold import fold
 from ots_tunnel.spark.lake.row_frames import folded
 
+VERSIONS = pa.map_(pa.string(), pa.int64())
 Change = tuple[Action, tuple[Column, ...]]
 KEYS = [
     (("name", name), ("id", number), ("raw", raw)) for name in ("", "ü") for number in (0, 1) for raw in (b"", b"x")
@@ -37,15 +39,32 @@ changes = st.tuples(
 runs = st.lists(st.lists(changes, min_size=1, max_size=5), min_size=1, max_size=len(KEYS))
 
 
-def batches(some: Sequence[Sequence[Change]], rows: int) -> list[pa.RecordBatch]:
-    """The changes of each key behind those of the key before, in batches of so many rows."""
+def batches(some: Sequence[Sequence[Change]], rows: int, *, is_large: bool = False) -> list[pa.RecordBatch]:
+    """The changes of each key behind those of the key before, in batches of so many rows.
+
+    Args:
+        is_large: in the types that Spark takes where a batch may have more than 2 GiB of texts.
+    """
     made = ArrowRows()
     for key, run in zip(KEYS, some, strict=False):
         for place, (action, cells) in enumerate(run):
             body = encode_row(key, cells, delete=action is Action.DELETE, sequence=SequenceInfo(0, 5, place))
             made.add(Record(action, body), ChannelId("c"))
     whole = made.batch(schema_of(KEYS[0]))
+    if is_large:
+        (whole,) = pa.Table.from_batches([whole]).cast(_large(whole.schema)).combine_chunks().to_batches()
     return [whole.slice(first, rows) for first in range(0, len(whole), rows)]
+
+
+def _large(found: Any) -> Any:
+    """A schema or type with texts of any length."""
+    if isinstance(found, pa.Schema):
+        return pa.schema([field.with_type(_large(field.type)) for field in found])
+    if pa.types.is_struct(found):
+        return pa.struct([field.with_type(_large(field.type)) for field in found])
+    if pa.types.is_list(found):
+        return pa.list_(found.value_field.with_type(_large(found.value_type)))
+    return {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}.get(found, found)
 
 
 def expected(some: Sequence[Sequence[Change]]) -> dict[Any, Any]:
@@ -61,8 +80,10 @@ def expected(some: Sequence[Sequence[Change]]) -> dict[Any, Any]:
 
 def found(some: Sequence[pa.RecordBatch]) -> dict[Any, Any]:
     rows: dict[Any, Any] = {}
+    types = {"key": some[0].schema.field("key").type, "row": pa.map_(pa.string(), VALUE), "versions": VERSIONS}
     for batch in folded(some):
         batch.validate(full=True)
+        assert dict(zip(batch.schema.names, batch.schema.types, strict=True)) == types
         for row in batch.to_pylist():
             key = tuple(row["key"].items())
             assert key not in rows, "one row for each key"
@@ -82,9 +103,20 @@ def _member(value: dict[str, Any]) -> tuple[str, Any]:
     return member
 
 
-@given(runs, st.integers(1, 40))
-def test_rows_are_those_of_fold(some: list[list[Change]], rows: int) -> None:
-    assert found(batches(some, rows)) == expected(some)
+@given(runs, st.integers(1, 40), st.booleans())
+def test_rows_are_those_of_fold(some: list[list[Change]], rows: int, is_large: bool) -> None:
+    assert found(batches(some, rows, is_large=is_large)) == expected(some)
+
+
+@pytest.mark.parametrize("missing", ["version", "type"])
+def test_a_put_without_version_or_value_is_refused(missing: str) -> None:
+    (batch,) = batches([[(Action.PUT, (Column("a", 1, 5),))]], 10)
+    (row,) = batch.to_pylist()
+    row["cells"][0][missing] = None
+    damaged = pa.RecordBatch.from_pylist([row], batch.schema)
+
+    with pytest.raises(CodecError):
+        list(folded([damaged]))
 
 
 def test_runs_of_puts_make_no_objects(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from ots_tunnel.spark.lake import ChangeLog, Mirror
 from ots_tunnel.spark.lake.checkpoints import id_of
 from ots_tunnel.spark.lake.growth import TYPES, check_growth, new_columns
 from ots_tunnel.spark.lake.merging import merge_statement
-from ots_tunnel.spark.lake.names import check_names, check_types, lacking
+from ots_tunnel.spark.lake.names import check_names, check_taken, check_types, lacking
 from ots_tunnel.spark.lake.projection import attribute_columns
 from ots_tunnel.spark.lake.replays import check_batch, check_logged
 from ots_tunnel.spark.lake.tables.delta import DeltaTable
@@ -48,7 +48,9 @@ def test_letters_that_are_one_to_spark_make_one_column(present: str, name: str) 
 
 
 def test_names_that_delta_has_while_it_merges_get_no_column() -> None:
-    own = ("_source_row_present_", "_Target_Row_Index_", "_source_row_index", "_change_type", "_commit_version")
+    merging = ("_source_row_present_", "_Target_Row_Index_", "_source_row_index", "_change_type", "_commit_version")
+    marking = ("_metadata", "_tmp_metadata_row_index", "__delta_internal_is_row_deleted", "deletionvectorid")
+    own = (*merging, *marking, "dvFilePath")
 
     found = new_columns((), {name: {"integer"} for name in (*own, "_id", "_", "row_")}, is_of_delta)
 
@@ -74,6 +76,18 @@ def test_letters_that_spark_tells_apart_make_two_columns() -> None:
 def test_names_that_are_one_column_are_refused(key: list[str], columns: list[str], named: str) -> None:
     with pytest.raises(ConfigError, match=named):
         check_names(key, ("_others", "_versions"), columns)
+
+
+@pytest.mark.parametrize(
+    ("key", "columns", "named"),
+    [
+        (["id", "_metadata"], [], "option 'table': found key column '_metadata', a name that Delta needs itself"),
+        (["id"], ["DVFilePath"], "columns: found 'DVFilePath', a name that Delta needs itself"),
+    ],
+)
+def test_names_that_the_format_needs_are_refused(key: list[str], columns: list[str], named: str) -> None:
+    with pytest.raises(QueryRefused, match=named):
+        check_taken("Delta", is_of_delta, key, columns)
 
 
 def test_a_table_gets_the_wanted_columns_that_it_lacks() -> None:

@@ -28,7 +28,7 @@ from ots_tunnel.spark.lake.checkpoints import check_age
 from ots_tunnel.spark.lake.growth import ADD, REFUSE, check_growth, new_columns
 from ots_tunnel.spark.lake.merging import merge
 from ots_tunnel.spark.lake.mirror_rows import changed_rows, existing_rows, gone, in_columns
-from ots_tunnel.spark.lake.names import check_names, check_types, lacking
+from ots_tunnel.spark.lake.names import check_names, check_taken, check_types, lacking
 from ots_tunnel.spark.lake.readiness import Source, check_table, look_at, wait_until_unmoved
 from ots_tunnel.spark.lake.tables.lake_table import LakeTable
 from ots_tunnel.spark.lake.tables.places import Delta, place_of
@@ -163,7 +163,10 @@ class Mirror:
 
     def _create(self, table: LakeTable, source: Source) -> None:
         key = key_columns(source.table)
-        check_names([name for name, _ in key], (OTHERS, VERSIONS), [name for name, _ in self._columns])
+        names, more = [name for name, _ in key], [name for name, _ in self._columns]
+        check_names(names, (OTHERS, VERSIONS), more)
+        if not table.exists:  # one of an earlier release may have such a name, and no marks, which need most of them
+            check_taken(table.title, table.is_taken, names, more)
         own = [(OTHERS, f"map<string,{VALUE}>"), (VERSIONS, "map<string,bigint>")]
         properties = {_KIND: "mirror", _TUNNEL: source.tunnel_id, _KEY: ", ".join(" ".join(one) for one in key)}
         table.create([*key, *self._columns, *own], properties, is_merged=True)
@@ -171,7 +174,7 @@ class Mirror:
         present = table.columns()
         check_types(self._path, present, (OTHERS, VERSIONS))
         table.add_columns(lacking(self._path, present, self._columns))
-        self._key = tuple(name for name, _ in key)
+        self._key = tuple(names)
 
     def _snapshot(self, table: LakeTable, source: Source) -> None:
         rows = existing_rows(self._spark, self._given, key_columns(source.table))

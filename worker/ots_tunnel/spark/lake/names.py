@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ots_tunnel.errors import QueryRefused
 from ots_tunnel.query.spelling import spelled
@@ -32,6 +32,32 @@ def check_names(key: Iterable[str], own: Iterable[str], columns: Iterable[str]) 
                 "differ in more than case, also from the mirror's own"
             )
         taken[spelled(name)] = name
+
+
+def check_taken(title: str, is_taken: Callable[[str], bool], key: Iterable[str], columns: Iterable[str]) -> None:
+    """Refuse a new mirror with a name that its format needs itself: each of its batches would fail.
+
+    Args:
+        title: of the format.
+        is_taken: whether it needs a name.
+        key: of the source's key.
+        columns: of the argument `columns`.
+
+    Raises:
+        QueryRefused: names one.
+    """
+    for name in key:
+        if is_taken(name):
+            raise QueryRefused(
+                f"option 'table': found key column {name!r}, a name that {title} needs itself while it merges; allowed "
+                "are a change log, whose key is one column, and a mirror in another format"
+            )
+    for name in columns:
+        if is_taken(name):
+            raise QueryRefused(
+                f"columns: found {name!r}, a name that {title} needs itself while it merges; allowed are other names: "
+                f"an attribute without a column is in the map of the others"
+            )
 
 
 def check_types(path: str, present: Sequence[tuple[str, str]], own: Iterable[str]) -> None:

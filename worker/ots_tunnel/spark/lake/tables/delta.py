@@ -28,6 +28,9 @@ _APP, _VERSION, _NOTE = (
 #: It writes a line at level ERROR for each read of a table with marks: that no reader of Parquet gets their filter,
 #: which Delta applies itself.
 _LOUD: Final = "org.apache.spark.sql.delta.DeltaParquetFileFormat"
+#: Share of the rows in all files from which on those that are gone are written out of them. Each such turn writes all
+#: files that have one, so it comes after changes of as many rows. Own choice.
+PURGED_SHARE: Final = 0.25
 #: Setting of a session: tasks that list the files of a table. Its default is 10,000, which takes minutes of a small
 #: cluster however few files there are.
 _LISTING_TASKS: Final = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
@@ -75,9 +78,7 @@ class DeltaTable(LakeTable):
 
     def last_batch(self, application: str, asked: int | None = None) -> int | None:
         """See `LakeTable.last_batch`; Delta's SQL does not tell it, and the history of commits ends after some time."""
-        log = classic_context(self.spark)._jvm.org.apache.spark.sql.delta.DeltaLog
-        snapshot = log.forTableWithSnapshot(self.spark._jsparkSession, self.path)._2()
-        found = snapshot.transactions().get(application)
+        found = self._snapshot().transactions().get(application)
         return int(found.get()) if found.isDefined() else None
 
     def append(self, rows: Any, application: str, number: int) -> None:
@@ -100,6 +101,26 @@ class DeltaTable(LakeTable):
     def compact(self) -> None:
         """See `LakeTable.compact`."""
         run(self.spark, f"OPTIMIZE {self.place}")
+        # it leaves a large file alone that has no other one to be joined with, whatever is gone of it
+        if self._share_gone() >= PURGED_SHARE:
+            run(self.spark, f"REORG TABLE {self.place} APPLY (PURGE)")
+
+    def _share_gone(self) -> float:
+        """The share of the rows in the table's files that are marked as gone."""
+        from pyspark.sql import DataFrame
+        from pyspark.sql import functions as F
+
+        snapshot = self._snapshot()
+        gone = snapshot.numDeletedRecordsOpt()
+        if not gone.isDefined() or not gone.get():
+            return 0.0
+        rows = F.get_json_object("stats", "$.numRecords").cast("bigint")
+        (found,) = DataFrame(snapshot.allFiles().toDF(), self.spark).agg(F.sum(rows).alias("rows")).collect()
+        return float(gone.get() / found.rows)
+
+    def _snapshot(self) -> Any:
+        log = classic_context(self.spark)._jvm.org.apache.spark.sql.delta.DeltaLog
+        return log.forTableWithSnapshot(self.spark._jsparkSession, self.path)._2()
 
     def clean(self, kept_hours: int) -> None:
         """See `LakeTable.clean`; Delta refuses less than 168 hours unless its own check is off."""
