@@ -188,6 +188,10 @@ from ots_tunnel.commands.worker_process.ending import Ending
 from ots_tunnel.commands.worker_process.process import run_and_leave
 from ots_tunnel.console.explanations import Place
 
+async def echo(reader, writer):
+    writer.write(await reader.read(1))
+    writer.close()
+
 async def task():
     child = os.fork()
     if not child:
@@ -196,7 +200,13 @@ async def task():
 
 def begin(last_resort):
     async def run():
-        await asyncio.create_task(task())
+        server = await asyncio.start_server(echo, "127.0.0.1", 0)
+        async with server:
+            await asyncio.create_task(task())
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            writer.write(b"x")
+            assert await asyncio.wait_for(reader.read(1), 10) == b"x"
+            writer.close()
         came = asyncio.get_running_loop().create_future()
         threading.Timer(0.1, asyncio.get_running_loop().call_soon_threadsafe, (came.set_result, None)).start()
         await asyncio.wait_for(came, 10)
@@ -207,11 +217,15 @@ run_and_leave(begin, "INFO", Path({log!r}))
 """
 
 
-@pytest.mark.parametrize("leaves", ["sys.exit(3)", "raise ValueError('in the child')"], ids=["exit", "exception"])
+@pytest.mark.parametrize(
+    "leaves",
+    ["sys.exit(3)", "raise ValueError('in the child')", "return await asyncio.sleep(0)"],
+    ids=["exit", "exception", "nothing"],
+)
 def test_a_forked_child_that_leaves_the_run_leaves_its_parents_loop_and_message_alone(
     leaves: str, tmp_path: Path
 ) -> None:
-    """Closing the loop in the child took what wakes the parent's loop out of the set of descriptors that both have."""
+    """What the child closed was taken out of the set of descriptors that both loops wait for."""
     log = tmp_path / "termination-log"
     log.touch()
     program = FORKING.format(leaves=leaves, log=str(log))

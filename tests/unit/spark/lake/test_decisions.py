@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkAttributeError
 
 from ots_tunnel.errors import ConfigError, QueryRefused
+from ots_tunnel.model import KeyType
 from ots_tunnel.query.spelling import is_of_delta
 from ots_tunnel.spark.lake import ChangeLog, Mirror
 from ots_tunnel.spark.lake.checkpoints import id_of
@@ -88,6 +89,27 @@ def test_names_that_are_one_column_are_refused(key: list[str], columns: list[str
 def test_names_that_the_format_needs_are_refused(key: list[str], columns: list[str], named: str) -> None:
     with pytest.raises(QueryRefused, match=named):
         check_taken("Delta", is_of_delta, key, columns)
+
+
+def test_a_later_start_adds_no_column_of_a_name_that_the_format_needs() -> None:
+    added: list[Any] = []
+    table = SimpleNamespace(
+        exists=True,
+        title="Delta",
+        is_taken=is_of_delta,
+        create=lambda *_, **__: None,
+        columns=lambda: (("id", "bigint"), ("_others", "map<string,string>"), ("_versions", "map<string,bigint>")),
+        add_columns=added.append,
+    )
+    key = SimpleNamespace(name="id", type=KeyType.INTEGER)
+    found = SimpleNamespace(table=SimpleNamespace(primary_key=(key,)), tunnel_id="t")
+    source = {"endpoint": "http://127.0.0.1:1", "instance": "demo", "table": "flights", "tunnel": "lake"}
+    mirror = Mirror(None, source, "/lake/flights", columns="_metadata STRING")
+
+    with pytest.raises(QueryRefused, match="columns: found '_metadata', a name that Delta needs itself"):
+        mirror._create(table, found)  # type: ignore[arg-type]  # noqa: SLF001 - no table of a test has such a past
+
+    assert added == []
 
 
 def test_a_table_gets_the_wanted_columns_that_it_lacks() -> None:

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import logging
 import os
+import selectors
+import sys
 import traceback
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
@@ -39,7 +41,7 @@ def run_and_leave(
     place: Place | None = None
     try:
         place, running = begin(last_resort)
-        with asyncio.Runner() as runner, _leaving_a_child():
+        with asyncio.Runner(loop_factory=_loop) as runner, _leaving_a_child():
             code = runner.run(_exit_code_of(running, place, termination_log, last_resort))
     except (Exception, SystemExit) as error:
         # the pod's termination message has to say why it ended, also for a bug, and for a user's task that exits
@@ -48,13 +50,20 @@ def run_and_leave(
     leave(code)
 
 
+def _loop() -> asyncio.AbstractEventLoop:
+    """The worker's loop, which does not go on in a process that the user's code has forked.
+
+    Such a child that does not end by `os._exit` would be a second worker on the same connections. Both processes also
+    wait for one set of descriptors: whatever the child closes, its parent would hear nothing of any more.
+    """
+    selector = selectors.DefaultSelector()
+    os.register_at_fork(after_in_child=selector.close)
+    return asyncio.SelectorEventLoop(selector)
+
+
 @contextlib.contextmanager
 def _leaving_a_child() -> Iterator[None]:
-    """End a process that the user's code has forked and that leaves the worker's run, before the loop is closed.
-
-    Closing it would take the descriptors by which the worker's loop is woken out of what its parent waits for, and the
-    termination message is the parent's, too.
-    """
+    """End a process that the user's code has forked and that comes to the end of the run: its report is the parent's."""
     parent = os.getpid()
     try:
         yield
@@ -62,6 +71,7 @@ def _leaving_a_child() -> Iterator[None]:
         if os.getpid() == parent:
             raise
         if not isinstance(error, SystemExit):
+            print("a process that the user's code has forked goes on as the worker, and is ended", file=sys.stderr)
             traceback.print_exception(error)
         os._exit(error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else OTHER_ERROR)
 
@@ -71,8 +81,7 @@ async def _exit_code_of(
 ) -> int:
     """The exit code of a run that has ended and is reported: behind it asyncio waits for threads without a limit."""
     try:
-        with _leaving_a_child():
-            end = await running
+        end = await running
         code = end.code
         if end.reason:
             write_termination_message(end.reason, termination_log)

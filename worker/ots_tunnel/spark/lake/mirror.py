@@ -165,7 +165,9 @@ class Mirror:
         key = key_columns(source.table)
         names, more = [name for name, _ in key], [name for name, _ in self._columns]
         check_names(names, (OTHERS, VERSIONS), more)
-        if not table.exists:  # one of an earlier release may have such a name, and no marks, which need most of them
+        if (
+            not table.exists
+        ):  # one of an earlier release may have such a key, and no marks, which need most of the names
             check_taken(table.title, table.is_taken, names, more)
         own = [(OTHERS, f"map<string,{VALUE}>"), (VERSIONS, "map<string,bigint>")]
         properties = {_KIND: "mirror", _TUNNEL: source.tunnel_id, _KEY: ", ".join(" ".join(one) for one in key)}
@@ -173,7 +175,9 @@ class Mirror:
         # a later call may name more columns than the one that has created the table
         present = table.columns()
         check_types(self._path, present, (OTHERS, VERSIONS))
-        table.add_columns(lacking(self._path, present, self._columns))
+        missing = lacking(self._path, present, self._columns)
+        check_taken(table.title, table.is_taken, (), [name for name, _ in missing])
+        table.add_columns(missing)
         self._key = tuple(names)
 
     def _snapshot(self, table: LakeTable, source: Source) -> None:
