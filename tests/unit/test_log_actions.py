@@ -39,6 +39,7 @@ def test_log_actions_are_an_interface() -> None:
         "channel_state",
         "checkpoint_adopted",
         "checkpoint_failed",
+        "child_ended",
         "client_gone",
         "clock_not_believed",
         "closing_at_once",

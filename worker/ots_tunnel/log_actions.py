@@ -264,6 +264,11 @@ class LogAction(enum.StrEnum):
         "A user's callback did not return before the drain deadline; the process ends.",
         "channel_id",
     )
+    CHILD_ENDED = (
+        "child_ended",
+        "ERROR",
+        "A process that the user's code has forked went on as the worker, and was ended.",
+    )
     BROKER_TROUBLE = "broker_trouble", "WARNING", "A Kafka broker cannot be used; tried again.", "error", "topic"
     LOGIN_UNREADABLE = (
         "login_unreadable",

@@ -7,8 +7,6 @@ import contextlib
 import logging
 import os
 import selectors
-import sys
-import traceback
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -63,7 +61,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 @contextlib.contextmanager
 def _leaving_a_child() -> Iterator[None]:
-    """End a process that the user's code has forked and that comes to the end of the run: its report is the parent's."""
+    """End a process that the user's code has forked and that leaves the run: the run's report is its parent's."""
     parent = os.getpid()
     try:
         yield
@@ -71,8 +69,7 @@ def _leaving_a_child() -> Iterator[None]:
         if os.getpid() == parent:
             raise
         if not isinstance(error, SystemExit):
-            print("a process that the user's code has forked goes on as the worker, and is ended", file=sys.stderr)
-            traceback.print_exception(error)
+            logger.error("a forked process goes on", exc_info=error, extra={"action": LogAction.CHILD_ENDED})
         os._exit(error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else OTHER_ERROR)
 
 
