@@ -196,7 +196,8 @@ async def task():
     child = os.fork()
     if not child:
         {leaves}
-    os.waitpid(child, 0)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == {code}
 
 def begin(last_resort):
     async def run():
@@ -218,17 +219,23 @@ run_and_leave(begin, "INFO", Path({log!r}))
 
 
 @pytest.mark.parametrize(
-    "leaves",
-    ["sys.exit(3)", "raise ValueError('in the child')", "return await asyncio.sleep(0)"],
-    ids=["exit", "exception", "nothing"],
+    ("leaves", "code"),
+    [
+        ("sys.exit(3)", 3),
+        ("sys.exit()", 0),
+        ("sys.exit('words')", OTHER_ERROR),
+        ("raise ValueError('in the child')", OTHER_ERROR),
+        ("return await asyncio.sleep(0)", OTHER_ERROR),
+    ],
+    ids=["exit", "exit without a code", "exit with words", "exception", "nothing"],
 )
 def test_a_forked_child_that_leaves_the_run_leaves_its_parents_loop_and_message_alone(
-    leaves: str, tmp_path: Path
+    leaves: str, code: int, tmp_path: Path
 ) -> None:
     """What the child closed was taken out of the set of descriptors that both loops wait for."""
     log = tmp_path / "termination-log"
     log.touch()
-    program = FORKING.format(leaves=leaves, log=str(log))
+    program = FORKING.format(leaves=leaves, code=code, log=str(log))
 
     ended = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program],

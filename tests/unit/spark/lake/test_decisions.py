@@ -91,15 +91,16 @@ def test_names_that_the_format_needs_are_refused(key: list[str], columns: list[s
         check_taken("Delta", is_of_delta, key, columns)
 
 
-def test_a_later_start_adds_no_column_of_a_name_that_the_format_needs() -> None:
-    added: list[Any] = []
+@pytest.mark.parametrize("exists", [False, True])
+def test_no_start_makes_a_column_of_a_name_that_the_format_needs(exists: bool) -> None:
+    made: list[Any] = []
     table = SimpleNamespace(
-        exists=True,
+        exists=exists,
         title="Delta",
         is_taken=is_of_delta,
-        create=lambda *_, **__: None,
+        create=lambda *given, **__: exists or made.append(given),
         columns=lambda: (("id", "bigint"), ("_others", "map<string,string>"), ("_versions", "map<string,bigint>")),
-        add_columns=added.append,
+        add_columns=made.append,
     )
     key = SimpleNamespace(name="id", type=KeyType.INTEGER)
     found = SimpleNamespace(table=SimpleNamespace(primary_key=(key,)), tunnel_id="t")
@@ -109,7 +110,7 @@ def test_a_later_start_adds_no_column_of_a_name_that_the_format_needs() -> None:
     with pytest.raises(QueryRefused, match="columns: found '_metadata', a name that Delta needs itself"):
         mirror._create(table, found)  # type: ignore[arg-type]  # noqa: SLF001 - no table of a test has such a past
 
-    assert added == []
+    assert made == []
 
 
 def test_a_table_gets_the_wanted_columns_that_it_lacks() -> None:

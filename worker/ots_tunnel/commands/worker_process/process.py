@@ -38,9 +38,11 @@ def run_and_leave(
     last_resort = LastResort()
     place: Place | None = None
     try:
-        place, running = begin(last_resort)
-        with asyncio.Runner(loop_factory=_loop) as runner, _leaving_a_child():
-            code = runner.run(_exit_code_of(running, place, termination_log, last_resort))
+        with _leaving_a_child():
+            place, running = begin(last_resort)
+            # inside as well: a child must not close the loop
+            with asyncio.Runner(loop_factory=_loop) as runner, _leaving_a_child():
+                code = runner.run(_exit_code_of(running, place, termination_log, last_resort))
     except (Exception, SystemExit) as error:
         # the pod's termination message has to say why it ended, also for a bug, and for a user's task that exits
         code = _report(error, place, termination_log)
@@ -68,9 +70,10 @@ def _leaving_a_child() -> Iterator[None]:
     except BaseException as error:  # whatever a child raises ends it
         if os.getpid() == parent:
             raise
-        if not isinstance(error, SystemExit):
-            logger.error("a forked process goes on", exc_info=error, extra={"action": LogAction.CHILD_ENDED})
-        os._exit(error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else OTHER_ERROR)
+        if isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
+            os._exit(error.code or 0)
+        logger.error("a forked process goes on", exc_info=error, extra={"action": LogAction.CHILD_ENDED})
+        os._exit(OTHER_ERROR)
 
 
 async def _exit_code_of(

@@ -49,13 +49,13 @@ def check_taken(title: str, is_taken: Callable[[str], bool], key: Iterable[str],
     for name in key:
         if is_taken(name):
             raise QueryRefused(
-                f"option 'table': found key column {name!r}, a name that {title} needs itself while it merges; allowed "
+                f"option 'table': found key column {name!r}, a name that {title} needs itself; allowed "
                 "are a change log, whose key is one column, and a mirror in another format"
             )
     for name in columns:
         if is_taken(name):
             raise QueryRefused(
-                f"columns: found {name!r}, a name that {title} needs itself while it merges; allowed are other names: "
+                f"columns: found {name!r}, a name that {title} needs itself; allowed are other names: "
                 f"an attribute without a column is in the map of the others"
             )
 

@@ -110,13 +110,12 @@ class DeltaTable(LakeTable):
         from pyspark.sql import DataFrame
         from pyspark.sql import functions as F
 
-        snapshot = self._snapshot()
-        gone = snapshot.numDeletedRecordsOpt()
-        if not gone.isDefined() or not gone.get():
-            return 0.0
-        rows = F.get_json_object("stats", "$.numRecords").cast("bigint")
-        (found,) = DataFrame(snapshot.allFiles().toDF(), self.spark).agg(F.sum(rows).alias("rows")).collect()
-        return float(gone.get() / found.rows)
+        # not the sum that the snapshot has: it has none where the property is off by now, and the marks still there
+        files = DataFrame(self._snapshot().allFiles().toDF(), self.spark)
+        marked = F.coalesce(F.sum("deletionVector.cardinality"), F.lit(0))
+        rows = F.sum(F.get_json_object("stats", "$.numRecords").cast("bigint"))
+        (found,) = files.agg(marked.alias("marked"), rows.alias("rows")).collect()
+        return float(found.marked / found.rows) if found.rows else 0.0
 
     def _snapshot(self) -> Any:
         log = classic_context(self.spark)._jvm.org.apache.spark.sql.delta.DeltaLog
