@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from ots_tunnel.model import Marker
+from ots_tunnel.client.table_calls import RowChange
+from ots_tunnel.model import Action, Marker
 from ots_tunnel.protocol import table_pb2 as pb
 from ots_tunnel.protocol.http.operations import TABLE_OPERATIONS
-from ots_tunnel.protocol.plainbuffer.codec import decode_rows, encode_primary_key
+from ots_tunnel.protocol.plainbuffer.codec import decode_rows, encode_primary_key, encode_row
+from ots_tunnel.protocol.plainbuffer.column import Column
 from tests.oracle.stream_worker import STATUS, create_table, running
-from tests.support.emulator.emulator_scene import TABLE, EmulatorScene
+from tests.support.emulator.emulator_scene import TABLE, EmulatorScene, create_table_request
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.oracle, pytest.mark.leases, pytest.mark.timeout(300)]  # the first test also builds it
@@ -59,6 +61,20 @@ async def test_every_change_arrives_in_order_through_a_split_and_a_merge(
         assert len({shard for shard, *_ in worker.of("record")}) == 4
     # That of the merged shard may be a position already.
     assert (await checkpoints(scene)).count("SHARD_END") == 3
+
+
+async def test_a_table_of_two_key_columns_that_is_split_already(scene: EmulatorScene, stream_client: Path) -> None:
+    """The library describes the table first, and its SDK 4.3.1 knows no INF_MIN among the places of the splits."""
+    request = create_table_request(TABLE)
+    request.table_meta.primary_key.add(name="line", type=pb.INTEGER)
+    request.stream_spec.enable_stream, request.stream_spec.expiration_time = True, 24
+    await scene.caller.call(TABLE_OPERATIONS["CreateTable"], request)
+    rows = [encode_row((("pk", key), ("line", 1)), (Column("n", 0),)) for key in KEYS]
+    outcomes = await scene.table.batch_write(TABLE, [RowChange(Action.PUT, row) for row in rows])
+    assert all(outcome.code is None for outcome in outcomes)
+    scene.emulator.split("demo", TABLE)
+    async with running(stream_client, scene.emulator.endpoint) as worker:
+        await until(lambda: worker.has(len(KEYS)), 60, "the records arrive")
 
 
 async def test_a_restarted_worker_goes_on_where_it_was(scene: EmulatorScene, stream_client: Path) -> None:

@@ -93,6 +93,11 @@ public final class StreamClient {
     }
 
     public static void main(String[] arguments) {
+        // threads of the SDK would keep a process alive whose start has failed
+        Thread.currentThread().setUncaughtExceptionHandler((thread, error) -> {
+            error.printStackTrace();
+            Runtime.getRuntime().halt(1);
+        });
         Map<String, String> flags = new HashMap<>();
         for (String argument : arguments) {
             String[] parts = argument.replaceFirst("^-+", "").split("=", 2);

@@ -21,6 +21,7 @@ from ots_emulator.tables.keys import KeySchema
 from ots_emulator.tables.options import Partitioning, TableOptions
 from ots_emulator.tables.table import Table
 from ots_tunnel.protocol import table_pb2 as pb
+from ots_tunnel.protocol.plainbuffer.codec import encode_primary_key
 
 
 def create_table(call: Call, request: pb.CreateTableRequest) -> bytes:
@@ -119,7 +120,11 @@ def describe_table(call: Call, request: pb.DescribeTableRequest) -> bytes:
         table_options=options_message(table),
         table_status=pb.ACTIVE,
         stream_details=stream_message(table),
-        shard_splits=[table.schema.encode(start) for start in table.partition_starts()[1:]],
+        # what follows the partition key is left out, as of split points: SDK 4.3.1 for Java, which the vendor's Stream
+        # Client has, knows no INF_MIN there
+        shard_splits=[
+            encode_primary_key(table.schema.primary_key(start)[:1]) for start in table.partition_starts()[1:]
+        ],
         sse_details=encryption_message(table),
         creation_time=table.created_us,
     ).SerializeToString()
