@@ -423,7 +423,7 @@ def test_batches_without_rows_leave_their_numbers(source: Source, runs: Runs, ki
 def test_a_batch_of_a_mirror_compiles_nothing_that_spark_has_compiled_for_an_earlier_one(
     source: Source, runs: Runs
 ) -> None:
-    """Spark keeps 100 classes by its own settings; a MERGE needs more, and each batch compiled all of them anew."""
+    """Spark keeps 100 classes by its own settings; a MERGE needs more, and each batch compiled many of them anew."""
     source.create_tunnel(TunnelType.Stream)
     key: PrimaryKey = (("carrier", "x"), ("flight", 7))
     # Delta needs names like these itself: a column of one would end every MERGE

@@ -165,9 +165,8 @@ class Mirror:
         key = key_columns(source.table)
         names, more = [name for name, _ in key], [name for name, _ in self._columns]
         check_names(names, (OTHERS, VERSIONS), more)
-        if (
-            not table.exists
-        ):  # one of an earlier release may have such a key, and no marks, which need most of the names
+        # one of an earlier release may have such a key, and no marks, which need most of the names
+        if not table.exists:
             check_taken(table.title, table.is_taken, names, more)
         own = [(OTHERS, f"map<string,{VALUE}>"), (VERSIONS, "map<string,bigint>")]
         properties = {_KIND: "mirror", _TUNNEL: source.tunnel_id, _KEY: ", ".join(" ".join(one) for one in key)}

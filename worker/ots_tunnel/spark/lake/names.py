@@ -35,7 +35,7 @@ def check_names(key: Iterable[str], own: Iterable[str], columns: Iterable[str]) 
 
 
 def check_taken(title: str, is_taken: Callable[[str], bool], key: Iterable[str], columns: Iterable[str]) -> None:
-    """Refuse a new mirror with a name that its format needs itself: each of its batches would fail.
+    """Refuse columns that a mirror is to get and whose names its format needs itself: each batch would fail.
 
     Args:
         title: of the format.
@@ -49,14 +49,14 @@ def check_taken(title: str, is_taken: Callable[[str], bool], key: Iterable[str],
     for name in key:
         if is_taken(name):
             raise QueryRefused(
-                f"option 'table': found key column {name!r}, a name that {title} needs itself; allowed "
-                "are a change log, whose key is one column, and a mirror in another format"
+                f"option 'table': found key column {name!r}, a name that {title} needs itself; allowed are a change "
+                "log, whose key is one column, and a mirror in another format"
             )
     for name in columns:
         if is_taken(name):
             raise QueryRefused(
-                f"columns: found {name!r}, a name that {title} needs itself; allowed are other names: "
-                f"an attribute without a column is in the map of the others"
+                f"columns: found {name!r}, a name that {title} needs itself; allowed are other names: an attribute "
+                "without a column is in the map of the others"
             )
 
 
