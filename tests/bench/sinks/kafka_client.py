@@ -3,8 +3,9 @@
     python -m tests.bench.sinks.kafka_client [--rows N] [--rounds N]
 
 The broker is the mock one that librdkafka brings, in a process of its own. In turns, the sink writes pages of four
-channels, and `programs/produce.c` hands messages of the same size to the same library, without Python. The figures are
-CPU seconds per million rows of 418 bytes: of the round with the least, since other programs only add to them.
+channels, `programs/produce.c` hands messages of the same size to the same library, without Python, and `kafka_binding`
+hands messages that are made already to `confluent_kafka`. The figures are CPU seconds per million rows of 418 bytes: of
+the round with the least, since other programs only add to them.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from ots_tunnel.protocol.plainbuffer.column import Column
 from ots_tunnel.sinks import Batch
 from ots_tunnel.sinks.json_bytes import json_bytes
 from ots_tunnel.sinks.kafka import KafkaSink
-from ots_tunnel.sinks.kafka.message import Origin
+from ots_tunnel.sinks.kafka.message import Messages, Origin
 from tests.bench.bench_scene import CHANNELS, key_of, row_of
+from tests.bench.sinks.kafka_binding import binding
 from tests.support.guards import OpenGuard
 from tests.support.records import record
 
@@ -52,6 +54,8 @@ RECORDS = [
     )
     for number in range(PAGE_ROWS)
 ]
+ORIGIN = Origin("shop", "orders", "t")
+MESSAGES = [message for part in Messages(ORIGIN, ChannelId("c0"), ChannelType.STREAM).of(RECORDS) for message in part]
 
 
 def main() -> None:
@@ -64,14 +68,20 @@ def main() -> None:
         program = Path(folder) / "produce"
         subprocess.run(["cc", "-O2", "-o", program, SOURCE, "-ldl"], check=True)
         found = [
-            (least(program, broker, options.rows), asyncio.run(sink(broker, options.rows)))
+            (
+                least(program, broker, options.rows),
+                binding(broker, TOPIC, MESSAGES, options.rows, of_librdkafka),
+                asyncio.run(sink(broker, options.rows)),
+            )
             for _ in range(options.rounds)
         ]
-    handing, reports, threads = min((figures for figures, _ in found), key=sum)
-    ours, ours_threads = min(figures for _, figures in found)
+    handing, reports, threads = min((figures for figures, _, _ in found), key=sum)
+    bound, bound_threads = min(figures for _, figures, _ in found)
+    ours, ours_threads = min(figures for _, _, figures in found)
     alone = handing + reports + threads
     print(f"CPU s/M rows, the least of {options.rounds}, load average {os.getloadavg()[0]:.1f}")
     print(f"C: {alone:.2f} (hand over {handing:.2f}, reports {reports:.2f}, librdkafka's threads {threads:.2f})")
+    print(f"confluent_kafka: {bound:.2f} (librdkafka's threads {bound_threads:.2f})")
     print(f"sink: {ours:.2f} (librdkafka's threads {ours_threads:.2f}), {ours / alone:.2f} times C's")
 
 
@@ -100,7 +110,7 @@ def least(program: Path, broker: str, rows: int) -> tuple[float, float, float]:
 async def sink(broker: str, rows: int) -> tuple[float, float]:
     """What the sink takes, and librdkafka's threads of it."""
     config = KafkaSinkConfig(bootstrap_servers=[broker], topic=TOPIC, timeout_seconds=30)
-    kafka = KafkaSink(config, Origin("shop", "orders", "t"), retry=RetryConfig(), deadline=16)
+    kafka = KafkaSink(config, ORIGIN, retry=RetryConfig(), deadline=16)
     await kafka.open()
 
     async def channel(number: int, pages: int) -> None:
