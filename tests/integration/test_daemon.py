@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -113,6 +115,39 @@ def test_two_workers_share_one_configuration(emulator: Emulator) -> None:
     assert not any(thread.is_alive() for thread in threads)
     assert sorted(set(seen)) == list(range(200))
     assert description.channels
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_of_the_users_code_ends_by_sigterm_and_the_daemon_goes_on(emulator: Emulator) -> None:
+    create_table(emulator.endpoint)
+    fill(emulator.endpoint, 10)
+    seen: list[int] = []
+    ends: list[int] = []
+    lock = threading.Lock()
+
+    def consume(context: ChannelContext, records: Sequence[Record]) -> None:
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            signal.pause()
+        os.kill(child, signal.SIGTERM)
+        ends.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        with lock:
+            if not seen:
+                fill(emulator.endpoint, 10, first=10)
+            seen.extend(int(record.primary_key[0][1]) for record in records)
+            if len(seen) >= 20:
+                daemon.shutdown()
+
+    client = SyncTunnelClient(emulator.endpoint, "demo", KEYS)
+    tunnel_id = client.create_tunnel("orders", "example", TunnelType.BaseAndStream)
+    config = TunnelWorkerConfig(SimpleProcessorFactory(consume), heartbeat_interval=5)
+    daemon = TunnelDaemon(client, tunnel_id, config)
+    daemon.run()
+    client.close()
+
+    assert sorted(seen) == list(range(20))
+    assert set(ends) == {-signal.SIGTERM}
 
 
 def test_a_tunnel_that_does_not_exist_ends_the_daemon(emulator: Emulator) -> None:

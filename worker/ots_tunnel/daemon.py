@@ -22,6 +22,8 @@ from ots_tunnel.client.sync_tunnel import SyncTunnelClient
 from ots_tunnel.client.tunnel import TunnelClient
 from ots_tunnel.errors import ConfigError, InvalidTransition
 from ots_tunnel.fence import write_deadline
+from ots_tunnel.forks.running import run
+from ots_tunnel.forks.signals import SIGNALS
 from ots_tunnel.model import TunnelId
 from ots_tunnel.processor import ProcessorFactory
 from ots_tunnel.sinks.python.sink import processor_sink
@@ -30,8 +32,6 @@ from ots_tunnel.worker.worker import TunnelWorker
 
 #: Seconds; the service's own minimum (docs/protocol.md 5.5).
 LEAST_INTERVAL = 5
-#: The first one drains a daemon, the second one closes it.
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class TunnelDaemon:
             InvalidTransition: see `run_async`.
         """
         with _signal_handlers_restored():
-            asyncio.run(self._run_with_signals())
+            run(self._run_with_signals())
 
     async def run_async(self) -> None:
         """Consume until `shutdown`; errors as in `run`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,34 @@ def test_a_signal_during_the_end_costs_no_exit_code(name: str) -> None:
     )
 
     assert (ended.returncode, ended.stderr) == (4, "")
+
+
+STARTING = """
+import atexit, os, signal, subprocess, sys
+from ots_tunnel.commands.worker_process.leaving import leave
+
+def at_exit():
+    print(subprocess.run(
+        [sys.executable, "-c", "import signal; print(signal.getsignal(signal.SIGTERM))"], capture_output=True, text=True
+    ).stdout.strip())
+    child = os.fork()
+    if not child:
+        signal.pause()
+    os.kill(child, signal.SIGTERM)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+atexit.register(at_exit)
+leave(4)
+"""
+
+
+def test_programs_and_children_that_exit_functions_start_end_by_signals() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", STARTING], env=bare_environment(), capture_output=True, text=True, timeout=30
+    )
+
+    assert (ended.returncode, ended.stderr) == (4, "")
+    assert ended.stdout == f"0\n{-signal.SIGTERM}\n"
 
 
 def test_threads_and_exit_functions_of_the_users_code_have_their_end() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -14,7 +12,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from ots_tunnel.commands.worker_process.noticed_signals import noticed_signals
-from tests.support.programs.processes import bare_environment
+from ots_tunnel.forks.signals import former_handlers_for_children
 from tests.support.waiting import until
 
 
@@ -73,14 +71,15 @@ async def test_a_signal_of_a_child_that_the_users_code_has_forked_ends_it_and_is
     """`Pool.terminate` sends it: the loop's handler in the child would pass it to this process, and ignore it."""
     noticed, handler_calls = threading.Event(), list[None]()
 
-    async with handled(signal.SIGTERM, lambda: handler_calls.append(None)):
-        with noticed_signals((signal.SIGTERM,), noticed.set):
-            child = os.fork()
-            if not child:
-                signal.pause()
-                os._exit(0)
-            os.kill(child, signal.SIGTERM)
-            _, status = await asyncio.to_thread(os.waitpid, child, 0)
+    with former_handlers_for_children():
+        async with handled(signal.SIGTERM, lambda: handler_calls.append(None)):
+            with noticed_signals((signal.SIGTERM,), noticed.set):
+                child = os.fork()
+                if not child:
+                    signal.pause()
+                    os._exit(0)
+                os.kill(child, signal.SIGTERM)
+                _, status = await asyncio.to_thread(os.waitpid, child, 0)
 
     assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM
     assert (noticed.is_set(), handler_calls) == (False, [])
@@ -107,34 +106,3 @@ async def test_a_child_that_leaves_by_an_exception_leaves_the_signals_of_its_par
                 await until(lambda: len(handler_calls) == 1)
         except _Left:
             os._exit(0)
-
-
-#: The hook is registered first, so it runs behind those of the package; a signal comes there, and its handler forks.
-FORKING = """
-import os, signal
-
-signals = [signal.SIGUSR1]
-os.register_at_fork(before=lambda: os.kill(os.getpid(), signals.pop()) if signals else None)
-
-def fork(*_):
-    child = os.fork()
-    if not child:
-        print(signal.pthread_sigmask(signal.SIG_BLOCK, []), flush=True)
-        os._exit(0)
-    os.waitpid(child, 0)
-
-signal.signal(signal.SIGUSR1, fork)
-from ots_tunnel.commands.worker_process.noticed_signals import noticed_signals
-
-with noticed_signals((signal.SIGTERM,), lambda: None):
-    fork()
-    print(signal.pthread_sigmask(signal.SIG_BLOCK, []))
-"""
-
-
-def test_a_handler_that_forks_during_a_fork_leaves_no_signal_blocked_in_any_process() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", FORKING], env=bare_environment(), capture_output=True, text=True, timeout=30
-    )
-
-    assert ended.stdout == 3 * "set()\n", ended.stderr  # the handler's child, the other one, their parent

@@ -10,6 +10,9 @@ import sys
 import threading
 from typing import NoReturn
 
+from ots_tunnel.forks.ending import leaving_ends_a_child
+from ots_tunnel.forks.signals import SIGNALS, former_handlers_for_children
+
 
 def leave(code: int) -> NoReturn:
     """End the process with an exit code, as Python does it, but for the last step.
@@ -19,10 +22,11 @@ def leave(code: int) -> NoReturn:
     meantime, as one of obstore's does right after an answer of the bucket, aborts the process, and its exit code tells
     nothing.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the end has begun, and `LastResort` sees to its length
-    threading._shutdown()  # type: ignore[attr-defined]  # multiprocessing ends its processes by the same three calls
-    atexit._run_exitfuncs()
+    with former_handlers_for_children(), leaving_ends_a_child():
+        for number in SIGNALS:
+            signal.signal(number, _nothing)  # the end has begun, and `LastResort` sees to its length
+        threading._shutdown()  # type: ignore[attr-defined]  # multiprocessing ends its processes by the same three calls
+        atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         # a reader that is gone, or whatever an object in the stream's place raises: the exit code is the worker's
         with contextlib.suppress(BaseException):
@@ -30,3 +34,7 @@ def leave(code: int) -> NoReturn:
             if stream is not None and not getattr(stream, "closed", False):
                 stream.flush()
     os._exit(code)
+
+
+def _nothing(*_: object) -> None:
+    """Let a signal pass. Programs that are started meanwhile would inherit SIG_IGN, and not this."""

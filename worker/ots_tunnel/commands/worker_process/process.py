@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
-import os
-import selectors
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,9 +11,11 @@ from ots_tunnel.commands.worker_process.ending import Ending
 from ots_tunnel.commands.worker_process.last_resort import LastResort
 from ots_tunnel.commands.worker_process.leaving import leave
 from ots_tunnel.commands.worker_process.termination_message import write_termination_message
-from ots_tunnel.console.exit_codes import OTHER_ERROR, exit_code
+from ots_tunnel.console.exit_codes import exit_code
 from ots_tunnel.console.explanations import Place, explanation
 from ots_tunnel.errors import TunnelError
+from ots_tunnel.forks.ending import leaving_ends_a_child
+from ots_tunnel.forks.running import run
 from ots_tunnel.log_actions import LogAction
 
 logger = logging.getLogger(__name__)
@@ -38,11 +36,9 @@ def run_and_leave(
     last_resort = LastResort()
     place: Place | None = None
     try:
-        with _leaving_a_child():
+        with leaving_ends_a_child():
             place, running = begin(last_resort)
-            # inside as well: a child must not close the loop
-            with asyncio.Runner(loop_factory=_loop) as runner, _leaving_a_child():
-                code = runner.run(_exit_code_of(running, place, termination_log, last_resort))
+            code = run(_exit_code_of(running, place, termination_log, last_resort))
     except (Exception, SystemExit) as error:
         # the pod's termination message has to say why it ended, also for a bug, and for a user's task that exits
         code = _report(error, place, termination_log)
@@ -50,38 +46,13 @@ def run_and_leave(
     leave(code)
 
 
-def _loop() -> asyncio.AbstractEventLoop:
-    """The worker's loop, which does not go on in a process that the user's code has forked.
-
-    Such a child that does not end by `os._exit` would be a second worker on the same connections. Both processes also
-    wait for one set of descriptors: whatever the child closes, its parent would hear nothing of any more.
-    """
-    selector = selectors.DefaultSelector()
-    os.register_at_fork(after_in_child=selector.close)
-    return asyncio.SelectorEventLoop(selector)
-
-
-@contextlib.contextmanager
-def _leaving_a_child() -> Iterator[None]:
-    """End a process that the user's code has forked and that leaves the run: the run's report is its parent's."""
-    parent = os.getpid()
-    try:
-        yield
-    except BaseException as error:  # whatever a child raises ends it
-        if os.getpid() == parent:
-            raise
-        if isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
-            os._exit(error.code or 0)
-        logger.error("a forked process goes on", exc_info=error, extra={"action": LogAction.CHILD_ENDED})
-        os._exit(OTHER_ERROR)
-
-
 async def _exit_code_of(
     running: Coroutine[Any, Any, Ending], place: Place, termination_log: Path, last_resort: LastResort
 ) -> int:
     """The exit code of a run that has ended and is reported: behind it asyncio waits for threads without a limit."""
     try:
-        end = await running
+        with leaving_ends_a_child():  # the run's report is its parent's
+            end = await running
         code = end.code
         if end.reason:
             write_termination_message(end.reason, termination_log)

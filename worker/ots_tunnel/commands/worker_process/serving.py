@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import signal
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ots_tunnel.commands.worker_process.ending import Ending, ending
 from ots_tunnel.commands.worker_process.last_resort import OVERDUE_AFTER, LastResort
 from ots_tunnel.commands.worker_process.noticed_signals import noticed_signals
+from ots_tunnel.forks.signals import SIGNALS
 from ots_tunnel.log_actions import LogAction
 
 if TYPE_CHECKING:
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from ots_tunnel.worker.status.worker_status import WorkerStatus
 
 logger = logging.getLogger(__name__)
-
-#: The first one drains, a second one closes.
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Runnable(Protocol):
@@ -67,7 +64,7 @@ async def run_worker(
         last_resort.begin()  # here as well: user code that adds a handler to the loop takes the notice away
         worker.interrupt()
 
-    for number in SIGNALS:
+    for number in SIGNALS:  # the first one drains, a second one closes
         loop.add_signal_handler(number, interrupt, number)
     # Pages create many short-lived objects without cycles, which the collector's default thresholds inspect in vain.
     gc.freeze()

@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import Any
 
+from ots_tunnel.forks.ending import leaving_ends_a_child
+
 
 def keeping(function: Callable[..., Any], kept: list[Any]) -> Callable[..., Any]:
     """The function, which adds what it returns to a list: its caller may be cancelled while it runs in the thread."""
@@ -99,12 +101,13 @@ class CallbackThread:
 
     async def _run(self, callback: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         result: Any
-        if asyncio.iscoroutinefunction(callback):
-            result = callback(*arguments)
-        else:
-            result = await _returned(self._in_thread(lambda: callback(*arguments)))
-        while inspect.isawaitable(result):
-            result = await _awaited(result)
+        with leaving_ends_a_child():
+            if asyncio.iscoroutinefunction(callback):
+                result = callback(*arguments)
+            else:
+                result = await _returned(self._in_thread(lambda: callback(*arguments)))
+            while inspect.isawaitable(result):
+                result = await _awaited(result)
         return result
 
     def _in_thread(self, call: Callable[[], Any]) -> asyncio.Future[Any]:
@@ -120,7 +123,8 @@ class CallbackThread:
         while (item := self._calls.get()) is not None:
             call, future = item
             try:
-                result, error = call(), None
+                with leaving_ends_a_child():
+                    result, error = call(), None
             except BaseException as raised:
                 # the user's code may raise anything; it belongs to the caller, not to this thread
                 result, error = None, raised if _fits_a_future(raised) else _as_error(raised)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ots_tunnel.errors import ConfigError
+from ots_tunnel.forks.ending import leaving_ends_a_child
 from ots_tunnel.processor import ProcessorFactory
 
 FIELD = "sink.python.factory"
@@ -24,7 +25,8 @@ def load_factory(name: str) -> ProcessorFactory:
     """
     module_name, _, attribute = name.partition(":")
     try:
-        module = importlib.import_module(module_name)
+        with leaving_ends_a_child():
+            module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:  # importing runs the user's code, which may raise anything
         where = _WHERE if isinstance(error, ModuleNotFoundError) else ""
         raise ConfigError(
@@ -46,7 +48,8 @@ def load_factory(name: str) -> ProcessorFactory:
 
 def _made_by(function: Callable[[], Any], name: str) -> Any:
     try:
-        return function()
+        with leaving_ends_a_child():
+            return function()
     except (Exception, SystemExit) as error:
         raise ConfigError(f"{FIELD}: {name!r} raised {type(error).__name__}: {error}") from error
 

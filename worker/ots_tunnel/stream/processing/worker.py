@@ -17,6 +17,7 @@ from ots_tunnel.client.caller import ServiceCaller
 from ots_tunnel.credentials import static_credentials
 from ots_tunnel.errors import ConfigError, InvalidTransition, TunnelError
 from ots_tunnel.fence import ChannelFence, boottime
+from ots_tunnel.forks.running import run
 from ots_tunnel.log_actions import LogAction
 from ots_tunnel.protocol.possible_gap import Gap
 from ots_tunnel.sinks.python.sink import end_process
@@ -122,7 +123,7 @@ class StreamWorker:
 
     def run(self) -> None:
         """Follow, blocking, in any thread; errors as in `run_async`."""
-        asyncio.run(self.run_async())
+        run(self.run_async())
 
     async def run_async(self) -> None:
         """Follow until `shutdown`.

@@ -1,0 +1,184 @@
+"""A run whose process is forked: what a child may not do of what its parent does."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from ots_tunnel.console.exit_codes import OTHER_ERROR
+from tests.support.programs.processes import bare_environment
+
+BEGIN = """
+import asyncio, gc, os, signal, sys
+from ots_tunnel.forks.running import run
+
+def status_of(child):
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+"""
+
+
+def output(program: str) -> str:
+    """What a program prints that ends with exit code 0."""
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", BEGIN + program],
+        env=bare_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+DUE = """
+def fork():
+    child = os.fork()
+    if child:
+        print(status_of(child), flush=True)
+
+async def main():
+    loop = asyncio.get_running_loop()
+    loop.call_soon(fork)
+    loop.call_soon(lambda: print("due", flush=True))
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+run(main())
+"""
+
+
+def test_callbacks_that_are_due_run_in_the_parent_alone() -> None:
+    assert output(DUE) == f"{OTHER_ERROR}\ndue\n"
+
+
+CONNECTION = """
+async def main():
+    received = asyncio.get_running_loop().create_future()
+
+    async def serve(reader, writer):
+        received.set_result(await reader.read())
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                writer.write(b"of the child")
+            except Exception:
+                pass
+            os.write(writing, b"x")
+            signal.pause()
+        os.read(reading, 1)
+        writer.write(b"of the parent")
+        writer.close()  # it ends the connection although the child lives
+        print((await asyncio.wait_for(received, 10)).decode())
+        os.kill(child, signal.SIGTERM)
+        print(status_of(child))
+
+run(main())
+"""
+
+
+def test_a_child_has_none_of_the_connections() -> None:
+    assert output(CONNECTION) == f"of the parent\n{-signal.SIGTERM}\n"
+
+
+HANDLERS = """
+def handle(number, frame):
+    os._exit(7)
+
+signal.signal(signal.SIGTERM, handle)
+
+async def main():
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, print, "a signal of the child")
+    child = os.fork()
+    if not child:
+        signal.pause()
+    os.kill(child, signal.SIGTERM)
+    print(status_of(child))
+    await asyncio.sleep(0.1)
+
+run(main())
+"""
+
+
+def test_a_child_has_the_handlers_from_before_the_run() -> None:
+    assert output(HANDLERS) == "7\n"
+
+
+DESTROYED = """
+async def other():
+    try:
+        while True:
+            await asyncio.sleep(0)
+    finally:
+        print("its end", flush=True)
+
+async def main():
+    asyncio.create_task(other())
+    await asyncio.sleep(0)
+    child = os.fork()
+    if not child:
+        gc.collect()
+        os._exit(0)
+    print(status_of(child), flush=True)
+
+run(main())
+"""
+
+
+def test_no_task_of_the_parent_has_its_end_in_a_child() -> None:
+    assert output(DESTROYED) == "0\nits end\n"
+
+
+LEAVING = """
+async def main():
+    child = os.fork()
+    if not child:
+        {leaves}
+    print(status_of(child))
+
+run(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("leaves", "code"),
+    [
+        ("return", OTHER_ERROR),
+        ("raise ValueError", OTHER_ERROR),
+        ("await asyncio.sleep(3600)", OTHER_ERROR),
+        ("sys.exit(3)", 3),
+        ("sys.exit()", 0),
+    ],
+)
+def test_a_child_that_goes_on_in_a_coroutine_ends(leaves: str, code: int) -> None:
+    assert output(LEAVING.format(leaves=leaves)) == f"{code}\n"
+
+
+INTERRUPTED = """
+async def main():
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(writing, b"x")
+            signal.pause()
+        except KeyboardInterrupt:
+            os._exit(9)
+    os.read(reading, 1)
+    os.kill(child, signal.SIGINT)
+    print(status_of(child))
+
+run(main())
+"""
+
+
+def test_a_child_is_interrupted_as_other_processes() -> None:
+    """The run's own handler would cancel its task, which is not the child's."""
+    assert output(INTERRUPTED) == "9\n"
