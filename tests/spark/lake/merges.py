@@ -45,20 +45,32 @@ def compiled(spark: Any, source: dict[str, str], folder: Path) -> Iterator[int]:
 
 
 def marks(spark: Any, source: dict[str, str], folder: Path) -> Iterator[int]:
-    """Replace rows of a large file, few and then many; yields how many are marked as gone behind compaction."""
+    """Replace rows of a large file, few and then many; yields how many are marked as gone behind compaction.
+
+    Twice, of which the second time beside a larger file, and without statistics: Delta counts the rows of files with
+    marks alone.
+    """
     spark.conf.set("spark.databricks.delta.optimize.minFileSize", "1")
-    table = DeltaTable(spark, str(folder / "table"))
+    yield from _marks(spark, str(folder / "alone"), beside=0)
+    spark.conf.set("spark.databricks.delta.stats.collect", "false")
+    yield from _marks(spark, str(folder / "beside"), beside=200)
+
+
+def _marks(spark: Any, path: str, beside: int) -> Iterator[int]:
+    table = DeltaTable(spark, path)
     table.create([("id", "bigint"), ("v", "string")], {}, is_merged=True)
-    table.append(spark.range(0, 40, 1, 1).selectExpr("id", "'first' AS v"), "rows", 0)
-    for number, end in enumerate((4, 20), 1):
-        rows = spark.range(0, end, 1, 1).selectExpr("id", f"'batch {number}' AS v", "false AS gone")
+    for number, (first, end) in enumerate(((0, 40), (100, 100 + beside))):
+        table.append(spark.range(first, end, 1, 1).selectExpr("id", "'first' AS v"), "rows", number)
+    # rows of one file alone: OPTIMIZE joins two files that each have many marks
+    for number, (begin, end) in enumerate(((0, 4), (4, 20)), 1):
+        rows = spark.range(begin, end, 1, 1).selectExpr("id", f"'batch {number}' AS v", "false AS gone")
         with table.once("batches", number):
             merge(table, rows, ["id", "v"], ["id"])
         if number == 2:  # it ends new marks alone
             table.set_property("delta.enableDeletionVectors", "false")
         table.compact()
-        assert table.frame().where("v = 'first'").count() == 40 - end
-        assert table.frame().count() == 40
+        assert table.frame().where("v = 'first'").count() == 40 + beside - end
+        assert table.frame().count() == 40 + beside
         files = table._snapshot().allFiles().toDF()  # noqa: SLF001 - Delta's SQL does not tell it
         (found,) = DataFrame(files, spark).selectExpr("sum(deletionVector.cardinality) AS marked").collect()
         yield int(found.marked or 0)

@@ -436,10 +436,11 @@ def test_a_batch_of_a_mirror_compiles_nothing_that_spark_has_compiled_for_an_ear
 
 
 def test_compaction_writes_rows_out_of_large_files_where_many_are_gone(source: Source, runs: Runs) -> None:
-    """OPTIMIZE leaves a file alone that it joins with no other one: a tenth of it may be gone, a quarter not."""
+    """OPTIMIZE leaves a file alone that it joins with no other one: a tenth of all rows may be gone, a quarter not."""
     assert runs.merges("marks", source.options) == 0, runs.output()
 
-    assert runs.dumped("marks") == [4, 0]
+    alone, beside = [4, 0], [4, 20]
+    assert runs.dumped("marks") == alone + beside
 
 
 def test_a_change_log_leaves_a_column_of_its_owner_alone(source: Source, runs: Runs) -> None:

@@ -113,9 +113,14 @@ class DeltaTable(LakeTable):
         # not the sum that the snapshot has: it has none where the property is off by now, and the marks still there
         files = DataFrame(self._snapshot().allFiles().toDF(), self.spark)
         marked = F.coalesce(F.sum("deletionVector.cardinality"), F.lit(0))
-        rows = F.sum(F.get_json_object("stats", "$.numRecords").cast("bigint"))
-        (found,) = files.agg(marked.alias("marked"), rows.alias("rows")).collect()
-        return float(found.marked / found.rows) if found.rows else 0.0
+        rows = F.get_json_object("stats", "$.numRecords").cast("bigint")
+        untold = F.count_if(rows.isNull())
+        (found,) = files.agg(marked.alias("marked"), F.sum(rows).alias("rows"), untold.alias("untold")).collect()
+        if not found.marked:
+            return 0.0
+        # a session may write files without statistics (spark.databricks.delta.stats.collect)
+        total = found.marked + self.frame().count() if found.untold else found.rows
+        return float(found.marked / total)
 
     def _snapshot(self) -> Any:
         log = classic_context(self.spark)._jvm.org.apache.spark.sql.delta.DeltaLog
