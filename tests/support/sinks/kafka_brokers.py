@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 TOPIC = "t"
 PRODUCE, METADATA, API_VERSIONS, INIT_PRODUCER_ID = 0, 3, 18, 22
-OUT_OF_ORDER, DUPLICATE, FENCED, NO_RIGHTS = 45, 46, 47, 31
+UNKNOWN_TOPIC, NO_RIGHTS, OUT_OF_ORDER, DUPLICATE, FENCED, UNKNOWN_PRODUCER = 3, 31, 45, 46, 47, 59
 #: Where a batch of records has its producer id, epoch, first sequence and number of records.
 PRODUCER_AT = 43
 _NUMBERS = re.compile(rb'"sequence":\[0,\d+,(\d+)\]')
@@ -46,6 +46,8 @@ class Brokers:
     on_produce: Callable[[Brokers, Request], Awaitable[int]]
     #: Answers every request for a producer id with this error.
     init_error: int = 0
+    #: Answers so many of the first questions for the topic that there is none.
+    unknown_topic: int = 0
     stored: list[Request] = field(default_factory=list)
     ports: list[int] = field(default_factory=list)
     _producers: int = 1000
@@ -108,7 +110,10 @@ class Brokers:
             struct.pack(">hiiiiii", 0, number - 1, number, 1, number, 1, number)
             for number in range(1, len(self.ports) + 1)
         )
-        topic = struct.pack(">h", 0) + _text(TOPIC) + struct.pack(">?i", False, len(self.ports)) + partitions
+        is_unknown = self.unknown_topic > 0
+        self.unknown_topic -= is_unknown
+        error = struct.pack(">h", UNKNOWN_TOPIC if is_unknown else 0)
+        topic = error + _text(TOPIC) + struct.pack(">?i", False, len(self.ports)) + partitions
         head = struct.pack(">ii", 0, len(self.ports)) + brokers + _text("cluster")
         return head + struct.pack(">ii", 1, 1) + topic
 
@@ -127,7 +132,7 @@ class Brokers:
         keys = tuple(each.decode() for each in _KEYS.findall(batch))
         numbers = tuple(int(each) for each in _NUMBERS.findall(batch))
         error = await self.on_produce(self, Request(partition, producer, epoch, sequence, keys, numbers))
-        answer = struct.pack(">ihqq", partition, error, len(self.stored), -1)
+        answer = struct.pack(">ihqq", partition, error, -1 if error else len(self.stored), -1)
         return struct.pack(">i", 1) + _text(TOPIC) + struct.pack(">i", 1) + answer + struct.pack(">i", 0)
 
 

@@ -18,7 +18,16 @@ from ots_tunnel.sinks.kafka.message import Origin
 from tests.support.guards import OpenGuard
 from tests.support.records import numbered_record
 from tests.support.sinks.descriptors import no_descriptor_left
-from tests.support.sinks.kafka_brokers import NO_RIGHTS, OUT_OF_ORDER, TOPIC, Brokers, Request, running
+from tests.support.sinks.kafka_brokers import (
+    DUPLICATE,
+    NO_RIGHTS,
+    OUT_OF_ORDER,
+    TOPIC,
+    UNKNOWN_PRODUCER,
+    Brokers,
+    Request,
+    running,
+)
 from tests.support.waiting import until
 
 #: D, seconds: the client gives a message up one second before it is over, which a busy machine may need to connect.
@@ -92,6 +101,37 @@ async def test_a_large_page_is_stored_in_order_whatever_breaks_on_the_way() -> N
             found.setdefault(key, []).append(number)
     for start in range(700):
         assert [number for number, _ in itertools.groupby(found[f"k{start}"])] == list(range(start, 3000, 700))
+
+
+@pytest.mark.parametrize("said", [DUPLICATE, UNKNOWN_PRODUCER])
+async def test_what_is_reported_without_its_place_in_the_topic_is_sent_again(said: int) -> None:
+    """The broker has refused a request, and librdkafka reports its messages as stored.
+
+    For the second of these answers that takes another request that is ready behind the refused one.
+    """
+    refused = []
+
+    async def refuse_once(brokers: Brokers, request: Request) -> int:
+        if brokers.stored and not refused:
+            await asyncio.sleep(0.2)  # until the next one is ready
+            refused.append(request)
+            return said
+        return brokers.store(request)
+
+    async with running(Brokers(refuse_once)) as brokers, opened(brokers, PATIENT) as sink:
+        await sink.write(batch("c", ("a", 0)), OpenGuard())
+        await asyncio.gather(*(sink.write(batch(f"c{each}", (f"k{each}", each)), OpenGuard()) for each in range(20)))
+
+    assert refused
+    for each in range(20):
+        assert set(stored(brokers, f"k{each}")) == {each}
+
+
+async def test_a_topic_that_a_broker_does_not_know_for_a_moment_is_no_refusal() -> None:
+    async with running(Brokers(_stored, unknown_topic=3)) as brokers, opened(brokers, PATIENT) as sink:
+        await sink.write(batch("c", ("a", 1)), OpenGuard())
+
+    assert stored(brokers, "a") == [1]
 
 
 async def test_missing_rights_to_send_in_order_are_told() -> None:

@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 #: moves a partition, needs a few seconds until it answers.
 CHECK_TIMEOUT = 1.0
 CHECK_DEADLINE = 10.0
+#: Seconds for which brokers may say that there is no such topic before that is believed: one that starts, or has not
+#: heard of a new topic yet, says so, too.
+UNKNOWN_SECONDS = 5.0
 #: Why a producer is replaced whose certificates are no longer those of the file.
 _NEW_CERTIFICATES = Failure("_SSL", "the file of certificates has changed", fatal=True)
 
@@ -79,7 +82,7 @@ class Connections:
             SinkRejected: the topic does not exist, or its rights forbid to look.
             SinkError: no broker answers, or the topic has no leader.
         """
-        give_up_at = self._clock() + CHECK_DEADLINE
+        began = self._clock()
         while True:
             producer = await self.ready()
             try:
@@ -90,9 +93,10 @@ class Connections:
             if failure is None:
                 self._connection_errors.clear()
                 return
-            if verdict(failure) in (Verdict.REJECTED, Verdict.CHECK_TOPIC):
+            found, elapsed = verdict(failure), self._clock() - began
+            if found is Verdict.REJECTED or (found is Verdict.CHECK_TOPIC and elapsed > UNKNOWN_SECONDS):
                 raise SinkRejected(failure.name, f"{self.where}: {failure.words}")
-            if self._clock() > give_up_at:
+            if elapsed > CHECK_DEADLINE:
                 raise SinkError(f"{self.where}: {self._why_no_answer() or failure}")
             self.follow_certificates()
             await asyncio.sleep(self._check_pause())

@@ -26,7 +26,7 @@ from typing import Any
 from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.feed import SliceFeed
 from ots_tunnel.sinks.grouping import Grouping, Limits
-from ots_tunnel.sinks.kafka.failures import Failure, Verdict, is_about_one_record, verdict
+from ots_tunnel.sinks.kafka.failures import NO_PLACE, Failure, Verdict, is_about_one_record, verdict
 from ots_tunnel.sinks.kafka.reports import failure_of
 from ots_tunnel.sinks.slices import SLICE_RECORDS, Turns
 
@@ -55,9 +55,12 @@ class Parcel:
     alone: bool = False
     failure: Failure | None = None
 
-    def __call__(self, error: Any, _message: object) -> None:
+    def __call__(self, error: Any, message: Any) -> None:
         """Take librdkafka's report, on any thread."""
-        self.failure = None if error is None else failure_of(error)
+        if error is not None:
+            self.failure = failure_of(error)
+        else:
+            self.failure = NO_PLACE if message.offset() is None else None
         self.kept.append(self)
 
     def refused(self, failure: Failure) -> None:
