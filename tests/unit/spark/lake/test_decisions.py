@@ -12,7 +12,7 @@ from pyspark.errors import PySparkAttributeError
 
 from ots_tunnel.errors import ConfigError, QueryRefused
 from ots_tunnel.model import KeyType
-from ots_tunnel.query.spelling import is_of_delta
+from ots_tunnel.query.spelling import is_of_delta, may_be_of_delta
 from ots_tunnel.spark.lake import ChangeLog, Mirror
 from ots_tunnel.spark.lake.checkpoints import id_of
 from ots_tunnel.spark.lake.growth import TYPES, check_growth, new_columns
@@ -53,7 +53,7 @@ def test_names_that_delta_has_while_it_merges_get_no_column() -> None:
     marking = ("_metadata", "_tmp_metadata_row_index", "__delta_internal_is_row_deleted", "deletionvectorid")
     own = (*merging, *marking, "dvFilePath")
 
-    found = new_columns((), {name: {"integer"} for name in (*own, "_id", "_", "row_")}, is_of_delta)
+    found = new_columns((), {name: {"integer"} for name in (*own, "_id", "_", "row_")}, may_be_of_delta)
 
     assert found == (("_", "bigint"), ("_id", "bigint"), ("row_", "bigint"))
 
@@ -89,6 +89,13 @@ def test_names_that_are_one_column_are_refused(key: list[str], columns: list[str
 def test_names_that_the_format_needs_are_refused(key: list[str], columns: list[str], named: str) -> None:
     with pytest.raises(QueryRefused, match=named):
         check_taken("Delta", is_of_delta, key, columns)
+
+
+def test_names_that_only_look_like_the_formats_are_those_of_keys_and_columns() -> None:
+    key, columns = ["_id_", "_tenant_", "_change_day", "_commit_version"], ["_source_row_index", "_tmp_metadata_x"]
+    check_taken("Delta", is_of_delta, key, columns)
+
+    assert all(map(may_be_of_delta, (*key, *columns)))
 
 
 @pytest.mark.parametrize("exists", [False, True])

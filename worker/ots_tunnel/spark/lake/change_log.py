@@ -127,7 +127,7 @@ class ChangeLog:
             return batch
         if self.growth == ADD:
             names = [name for name, _ in table.columns()]
-            table.add_columns(new_columns(names, seen(batch, _OTHERS, names), table.is_taken))
+            table.add_columns(new_columns(names, seen(batch, _OTHERS, names), table.may_be_taken))
         added = [column for column in table.columns() if column not in grown]
         rows = _moved(batch, attribute_columns(added))
         if self.growth == REFUSE:

@@ -197,7 +197,7 @@ class Mirror:
         present = table.columns()
         if self._growth == ADD:
             names = [name for name, _ in present]
-            table.add_columns(new_columns(names, seen(rows, "row", names), table.is_taken))
+            table.add_columns(new_columns(names, seen(rows, "row", names), table.may_be_taken))
             present = table.columns()
         elif self._growth == REFUSE:
             refuse(in_columns(rows, self._key, present), OTHERS)

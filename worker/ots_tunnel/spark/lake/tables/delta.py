@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
 from ots_tunnel.errors import QueryRefused
-from ots_tunnel.query.spelling import is_of_delta
+from ots_tunnel.query.spelling import is_of_delta, may_be_of_delta
 from ots_tunnel.spark.lake.replays import note_of
 from ots_tunnel.spark.lake.tables.lake_table import LakeTable
 from ots_tunnel.spark.lake.tables.statements import quoted, run, settings_in
@@ -135,3 +135,8 @@ class DeltaTable(LakeTable):
     def is_taken(cls, name: str) -> bool:
         """See `LakeTable.is_taken`."""
         return is_of_delta(name)
+
+    @classmethod
+    def may_be_taken(cls, name: str) -> bool:
+        """See `LakeTable.may_be_taken`."""
+        return may_be_of_delta(name)

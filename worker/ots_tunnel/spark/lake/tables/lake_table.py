@@ -117,6 +117,11 @@ class LakeTable(ABC):
     def is_taken(cls, name: str) -> bool:
         """Whether the format needs a name itself, so that no table that it merges into has such a column."""
 
+    @classmethod
+    def may_be_taken(cls, name: str) -> bool:
+        """Whether an attribute of the name that is found is to get no column."""
+        return cls.is_taken(name)
+
     @property
     def exists(self) -> bool:
         """Whether there is a table of this format."""
