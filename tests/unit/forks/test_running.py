@@ -88,6 +88,84 @@ def test_a_child_has_none_of_the_connections() -> None:
     assert output(CONNECTION) == f"of the parent\n{-signal.SIGTERM}\n"
 
 
+PAUSED = """
+async def main():
+    async def serve(reader, writer):
+        writer.write(b"x" * (1 << 20))
+        received.set_result(await reader.read())
+        writer.close()
+
+    received = asyncio.get_running_loop().create_future()
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname(), limit=1024)
+        while not reader._paused:
+            await asyncio.sleep(0.01)
+        child = os.fork()
+        if not child:
+            try:
+                writer.write(b"of the child")
+            except Exception:
+                pass
+            os._exit(0)
+        status_of(child)
+        writer.write_eof()
+        print(await asyncio.wait_for(received, 10))
+
+run(main())
+"""
+
+
+def test_a_child_has_no_connection_whose_reader_is_slow_either() -> None:
+    assert output(PAUSED) == "b''\n"
+
+
+OWN = """
+async def main():
+    loop = asyncio.get_running_loop()
+    await loop.connect_write_pipe(asyncio.Protocol, sys.stdout)
+    async with await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0) as server:
+        _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        reading, writing = os.pipe()
+        loop.add_reader(reading, lambda: None)
+        child = os.fork()
+        if not child:
+            writer.close()
+            loop.remove_reader(reading)
+            os.write(1, os.read(reading, 100))
+            os._exit(0)
+        os.write(writing, b"read in the child")
+        assert status_of(child) == 0
+
+run(main())
+"""
+
+
+def test_a_child_keeps_its_output_and_pipes_and_may_close_its_copies() -> None:
+    assert output(OWN) == "read in the child"
+
+
+CLOSING = """
+children = []
+
+async def other():
+    try:
+        await asyncio.sleep(3600)
+    finally:
+        children.append(os.fork())
+
+async def main():
+    children.append(asyncio.create_task(other()))
+    await asyncio.sleep(0)
+
+run(main())
+print("behind the run", status_of(children[1]), flush=True)
+"""
+
+
+def test_a_child_that_is_forked_while_the_run_ends_does_not_go_on_behind_it() -> None:
+    assert output(CLOSING) == f"behind the run {OTHER_ERROR}\n"
+
+
 HANDLERS = """
 def handle(number, frame):
     os._exit(7)
@@ -109,6 +187,24 @@ run(main())
 
 def test_a_child_has_the_handlers_from_before_the_run() -> None:
     assert output(HANDLERS) == "7\n"
+
+
+IGNORING = """
+async def main():
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, print)
+    former = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as programs do around the start of a pool
+    child = os.fork()
+    if not child:
+        os._exit(signal.getsignal(signal.SIGINT) == signal.SIG_IGN)
+    signal.signal(signal.SIGINT, former)
+    print(status_of(child))
+
+run(main())
+"""
+
+
+def test_a_child_keeps_the_handlers_that_the_users_code_has_set() -> None:
+    assert output(IGNORING) == "1\n"
 
 
 DESTROYED = """
@@ -137,6 +233,11 @@ def test_no_task_of_the_parent_has_its_end_in_a_child() -> None:
 
 
 LEAVING = """
+import logging
+
+def failing(record):
+    raise ValueError
+
 async def main():
     child = os.fork()
     if not child:
@@ -155,6 +256,8 @@ run(main())
         ("await asyncio.sleep(3600)", OTHER_ERROR),
         ("sys.exit(3)", 3),
         ("sys.exit()", 0),
+        ("sys.exit(0x107)", 7),
+        ("logging.getLogger('ots_tunnel.forks.ending').addFilter(failing); return", OTHER_ERROR),
     ],
 )
 def test_a_child_that_goes_on_in_a_coroutine_ends(leaves: str, code: int) -> None:

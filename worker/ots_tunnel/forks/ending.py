@@ -13,6 +13,15 @@ from ots_tunnel.log_actions import LogAction
 
 logger = logging.getLogger(__name__)
 
+#: Forks between this process and the one that imported the module. Not the process id tells parent and child apart:
+#: both are 1 where the child is the first process of a namespace of its own.
+_forks = 0
+
+
+def forks() -> int:
+    """Equal in one process, and another number in its children."""
+    return _forks
+
 
 @contextlib.contextmanager
 def leaving_ends_a_child() -> Iterator[None]:
@@ -20,21 +29,34 @@ def leaving_ends_a_child() -> Iterator[None]:
 
     It ends by `os._exit`, with the code of its `sys.exit`, else with 5.
     """
-    parent = os.getpid()
+    parent = _forks
     try:
         yield
     except GeneratorExit:
         raise  # a coroutine of the parent's is destroyed in a child, which goes on with its own
     except BaseException as error:  # whatever a child raises ends it
-        if os.getpid() == parent:
+        if _forks == parent:
             raise
         _end(error)
-    if os.getpid() != parent:
+    if _forks != parent:
         _end(None)
 
 
 def _end(error: BaseException | None) -> NoReturn:
-    if isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
-        os._exit(error.code or 0)
-    logger.error("a forked process goes on as the worker", exc_info=error, extra={"action": LogAction.CHILD_ENDED})
-    os._exit(OTHER_ERROR)
+    code = OTHER_ERROR
+    try:
+        if isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
+            code = error.code or 0
+        else:
+            extra = {"action": LogAction.CHILD_ENDED}
+            logger.error("a forked process goes on as the worker", exc_info=error, extra=extra)
+    finally:  # a handler of the log may raise, and what is raised here would be taken for the user's code's error
+        os._exit(code & 0xFF)
+
+
+def _count() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count)

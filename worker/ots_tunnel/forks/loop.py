@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import selectors
+import stat
 import weakref
 from collections import deque
+from typing import NoReturn
 
 
 class StayingLoop(asyncio.SelectorEventLoop):
@@ -22,26 +25,43 @@ class StayingLoop(asyncio.SelectorEventLoop):
         _loops.add(self)
 
     def stop_in_the_child(self) -> None:
-        """Call nothing any more: the next turn raises ValueError, and nothing gets to a connection.
+        """Call nothing any more: the next turn raises RuntimeError, and nothing gets to a connection.
 
         What the loop refers to stays: a task that is destroyed would run its `finally` in the child.
         """
-        connections = list(self._descriptors.get_map().values())
-        self._descriptors.close()  # before the next line: it leaves a descriptor for that
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        for connection in connections:
-            os.dup2(nowhere, connection.fd, inheritable=False)
-        os.close(nowhere)
+        waiting = list(self._descriptors.get_map().values())
+        # also those that are not waited for, because their peer sends faster than their reader reads
+        connections = dict(self._transports)  # type: ignore[attr-defined]  # asyncio has no other way to them
+        self._descriptors.close()
+        self._selector = _Stopped()
+        _cut(connections)
         nothing = asyncio.Handle(_stop_in_the_child, (), self)
         nothing.cancel()
-        due: deque[asyncio.Handle] = self._ready  # type: ignore[has-type]  # asyncio has no other way to them
+        due: deque[asyncio.Handle] = self._ready  # type: ignore[has-type]  # as above
         self._ready = deque([nothing] * len(due))  # the turn that is under way takes as many as there were
-        _stopped.append((self, due, connections))
+        _kept.append((self, due, waiting, connections))
+
+
+class _Stopped(selectors.SelectSelector):
+    """What the copy of a loop waits with: connections may be closed in the child, as its copies of them."""
+
+    def select(self, timeout: float | None = None) -> NoReturn:
+        raise RuntimeError("the event loop is that of another process")
+
+
+def _cut(descriptors: dict[int, object]) -> None:
+    """Put nothing in the places of sockets: their numbers stay taken, and what is sent to them is an error."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in descriptors:
+        with contextlib.suppress(OSError):  # it is closed, by a hook of the user's code
+            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                os.dup2(nowhere, descriptor, inheritable=False)
+    os.close(nowhere)
 
 
 _loops: weakref.WeakSet[StayingLoop] = weakref.WeakSet()
 #: In a child: its parent's loops, the callbacks that are due, and who waits for descriptors.
-_stopped: list[tuple[StayingLoop, object, object]] = []
+_kept: list[tuple[StayingLoop, object, object, object]] = []
 
 
 def _stop_in_the_child() -> None:

@@ -19,10 +19,10 @@ def run(coroutine: Coroutine[Any, Any, R]) -> R:
     Raises:
         Exception: what the coroutine raised.
     """
-    # the guard is inside: a child must not close the loop
     with (
+        leaving_ends_a_child(),  # the runner ends the tasks that are left, in which a child may be forked as well
         former_handlers_for_children(),
         asyncio.Runner(loop_factory=StayingLoop) as runner,
-        leaving_ends_a_child(),
+        leaving_ends_a_child(),  # a child must not close the loop
     ):
         return runner.run(coroutine)

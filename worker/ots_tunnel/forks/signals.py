@@ -11,9 +11,11 @@ from typing import Any, Final
 
 #: The signals that a worker handles itself.
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+#: Modules whose handlers are those of a run: of its event loop, of its runner, and of this package.
+_OF_A_RUN: Final = ("asyncio.unix_events", "asyncio.runners", __name__)
 
-#: Handlers from before each that the worker has set, the last ones at the end.
-_former: list[Mapping[int, Any]] = []
+#: Handlers from before each run, the last ones at the end.
+_former: dict[object, Mapping[int, Any]] = {}
 
 
 class _Masks(threading.local):
@@ -30,22 +32,28 @@ _masks = _Masks()
 def former_handlers_for_children() -> Iterator[None]:
     """Give processes that are forked in the meantime the handlers of `SIGNALS` that are set now.
 
-    With the worker's own, which do nothing in a child, `terminate` would not end it. Signals of a child are not written
-    to the worker's descriptor either, by which they would be taken for the worker's.
+    With the run's own, which do nothing in a child, `terminate` would not end it. Signals of a child are not written to
+    the run's descriptor either, by which they would be taken for the parent's. A handler that the user's code sets in
+    the meantime stays.
     """
     handlers: Mapping[int, Any] = {}
     if threading.current_thread() is threading.main_thread():  # other threads cannot set handlers
         handlers = {number: signal.getsignal(number) for number in SIGNALS}
-    _former.append(handlers)
+    run = object()
+    _former[run] = handlers
     try:
         yield
     finally:
-        _former[:] = [each for each in _former if each is not handlers]
+        _former.pop(run, None)  # not in a child
+
+
+def ignored(*_: object) -> None:
+    """A handler that lets a signal pass. A program that is started meanwhile would inherit SIG_IGN, and not this."""
 
 
 def _hold_back() -> None:
     """Let the signals wait while a process is forked: one that comes too early would meet its parent's handlers."""
-    held = SIGNALS if any(_former) else ()
+    held = SIGNALS if any(_former.values()) else ()
     _masks.former.append({int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, held)})
 
 
@@ -54,16 +62,23 @@ def _let_through() -> None:
 
 
 def _give_back_in_the_child() -> None:
-    if any(_former):
+    runs = tuple(_former.values())
+    if any(runs):
         signal.set_wakeup_fd(-1)
-    for handlers in reversed(_former):
+    for handlers in reversed(runs):
         for number, handler in handlers.items():
-            # one that was not set from Python cannot be set again
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+            if _is_of_a_run(signal.getsignal(number)):
+                # one that was not set from Python cannot be set again
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
     _former.clear()
     # what the first fork of several held back: a child that a handler forks during one has no signal blocked
     signal.pthread_sigmask(signal.SIG_SETMASK, _masks.former[0])
     _masks.former.clear()
+
+
+def _is_of_a_run(handler: Any) -> bool:
+    function = getattr(handler, "func", handler)  # the runner's is a partial
+    return getattr(function, "__module__", None) in _OF_A_RUN
 
 
 os.register_at_fork(before=_hold_back, after_in_parent=_let_through, after_in_child=_give_back_in_the_child)

@@ -11,7 +11,7 @@ import threading
 from typing import NoReturn
 
 from ots_tunnel.forks.ending import leaving_ends_a_child
-from ots_tunnel.forks.signals import SIGNALS, former_handlers_for_children
+from ots_tunnel.forks.signals import SIGNALS, former_handlers_for_children, ignored
 
 
 def leave(code: int) -> NoReturn:
@@ -23,8 +23,10 @@ def leave(code: int) -> NoReturn:
     nothing.
     """
     with former_handlers_for_children(), leaving_ends_a_child():
+        # a child of an exit function would run the ones behind it, before it ends
+        os.register_at_fork(after_in_child=atexit._clear)
         for number in SIGNALS:
-            signal.signal(number, _nothing)  # the end has begun, and `LastResort` sees to its length
+            signal.signal(number, ignored)  # the end has begun, and `LastResort` sees to its length
         threading._shutdown()  # type: ignore[attr-defined]  # multiprocessing ends its processes by the same three calls
         atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -34,7 +36,3 @@ def leave(code: int) -> NoReturn:
             if stream is not None and not getattr(stream, "closed", False):
                 stream.flush()
     os._exit(code)
-
-
-def _nothing(*_: object) -> None:
-    """Let a signal pass. Programs that are started meanwhile would inherit SIG_IGN, and not this."""

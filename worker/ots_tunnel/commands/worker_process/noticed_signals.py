@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
+from ots_tunnel.forks.ending import forks
+
 #: Seconds that the end waits for the thread, which has nothing to do any more.
 ENDING: Final = 1.0
 
@@ -29,11 +31,11 @@ def noticed_signals(numbers: Collection[int], call: Callable[[], object]) -> Ite
     loops = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
     thread = threading.Thread(target=_pass_on, args=(reading, loops, numbers, call), name="signals", daemon=True)
     thread.start()
-    parent = os.getpid()
+    parent = forks()
     try:
         yield
     finally:
-        if os.getpid() == parent:  # a child's descriptor is another one, of a socket that is its parent's
+        if forks() == parent:  # a child's descriptor is another one, of a socket that is its parent's
             signal.set_wakeup_fd(loops)
             # a child that the user's code has forked has a copy, which a close alone leaves open
             with contextlib.suppress(OSError):
