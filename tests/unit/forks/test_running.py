@@ -15,6 +15,8 @@ BEGIN = """
 import asyncio, gc, os, signal, sys
 from ots_tunnel.forks.running import run
 
+os.register_at_fork(after_in_child=lambda: signal.alarm(60))
+
 def status_of(child):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 """
