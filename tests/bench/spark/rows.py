@@ -25,9 +25,9 @@ async def create_rows(scene: BenchScene, name: str, rows: int) -> None:
 
 
 def asked_bytes(rows: int, columns: Collection[str]) -> int:
-    """Bytes of the rows' first column of the key and of these attributes, each cell with its version."""
+    """Bytes of the rows' key, which the service puts into every answer, and of these attributes with their versions."""
     found = 0
     for number in range(rows):
         cells = [Column(cell.name, cell.value, _VERSION) for cell in row_of(number) if cell.name in columns]
-        found += len(encode_row(key_of(number)[:1], cells, header=False))
+        found += len(encode_row(key_of(number), cells, header=False))
     return found

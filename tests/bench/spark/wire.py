@@ -22,7 +22,7 @@ _FIRST = f"device < 'device-{KEYS // SHARE:08d}'"
 
 
 async def wire(scene: BenchScene, host: SparkHost, rows: int) -> list[Goal]:
-    """Bytes of two columns beside those of their cells, and bytes and requests of one key in a hundred.
+    """Bytes of two columns beside those of their cells and keys, and bytes and requests of one key in a hundred.
 
     Args:
         rows: of the table.
@@ -57,7 +57,7 @@ async def wire(scene: BenchScene, host: SparkHost, rows: int) -> list[Goal]:
     settings = f"{rows:,} rows"
     return [
         Goal(
-            f"{SPARK_BESIDES}: bytes over the wire for 2 of 10 columns, beside those of their cells ({settings})",
+            f"{SPARK_BESIDES}: bytes over the wire for 2 of 10 columns, beside their cells and keys ({settings})",
             two / asked_bytes(rows, TWO),
             1.1,
             "times",

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ots_tunnel.protocol.plainbuffer.codec import DecodedRow
 
 RAW_SCHEMA = "split BIGINT, row BINARY"
-#: Rows of the first look; own choice, one small page.
-LOOK_ROWS = 100
+#: Rows of the first look, on the driver; own choice: the tasks read them again.
+LOOK_ROWS = 40
 
 
 @dataclass(frozen=True, slots=True)
