@@ -104,7 +104,8 @@ async def test_a_large_page_is_stored_in_order_whatever_breaks_on_the_way() -> N
 
 
 @pytest.mark.parametrize("said", [DUPLICATE, UNKNOWN_PRODUCER])
-async def test_what_is_reported_without_its_place_in_the_topic_is_sent_again(said: int) -> None:
+@pytest.mark.parametrize("channels", [1, 20])
+async def test_what_is_reported_without_its_place_in_the_topic_is_sent_again(said: int, channels: int) -> None:
     """The broker has refused a request, and librdkafka reports its messages as stored.
 
     For the second of these answers that takes another request that is ready behind the refused one.
@@ -118,12 +119,14 @@ async def test_what_is_reported_without_its_place_in_the_topic_is_sent_again(sai
             return said
         return brokers.store(request)
 
+    numbers = range(100)
     async with running(Brokers(refuse_once)) as brokers, opened(brokers, PATIENT) as sink:
         await sink.write(batch("c", ("a", 0)), OpenGuard())
-        await asyncio.gather(*(sink.write(batch(f"c{each}", (f"k{each}", each)), OpenGuard()) for each in range(20)))
+        pages = [[(f"k{each}", each) for each in numbers[first::channels]] for first in range(channels)]
+        await asyncio.gather(*(sink.write(batch(f"c{page[0]}", *page), OpenGuard()) for page in pages))
 
     assert refused
-    for each in range(20):
+    for each in numbers:
         assert set(stored(brokers, f"k{each}")) == {each}
 
 

@@ -33,6 +33,7 @@ from ots_tunnel.sinks.kafka.failures import (
 )
 from ots_tunnel.sinks.kafka.login import FileLogin, Login
 from ots_tunnel.sinks.kafka.message import Message, Messages, Origin
+from ots_tunnel.sinks.kafka.places import Places
 from ots_tunnel.sinks.kafka.settings import delivery_timeout, producer_settings
 from ots_tunnel.sinks.kafka.shipment import PORTION, Parcel, Shipment
 from tests.support.records import record
@@ -72,7 +73,7 @@ def test_the_key_is_the_same_for_equal_keys_alone(key: tuple[KeyValue, ...], exp
 
 def test_contents_do_not_show_up_in_texts() -> None:
     row = keyed("user-1")
-    assert "user-1" not in repr(Parcel(row, row.key, row.size, deque()))
+    assert "user-1" not in repr(Parcel(row, row.key, row.size, deque(), Places()))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from ots_tunnel.model import ChannelId, ChannelType
 from ots_tunnel.sinks.kafka.connections import Connections
 from ots_tunnel.sinks.kafka.failures import Failure
 from ots_tunnel.sinks.kafka.message import Messages, Origin
+from ots_tunnel.sinks.kafka.places import Places
 from ots_tunnel.sinks.kafka.producer import ReportingProducer
 from ots_tunnel.sinks.kafka.reports import Reports
 from ots_tunnel.sinks.kafka.sending import Sending
@@ -29,7 +30,7 @@ def connections() -> Connections:
 
 def parcel(key: str, reports: Reports[Parcel]) -> Parcel:
     record = numbered_record(key, 1)
-    return Parcel(record, record.key, record.size, reports.kept)
+    return Parcel(record, record.key, record.size, reports.kept, Places())
 
 
 async def test_the_last_portion_of_a_page_goes_to_the_next_producer() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from ots_tunnel.sinks.kafka import producer as producer_module
 from ots_tunnel.sinks.kafka.message import Message
+from ots_tunnel.sinks.kafka.places import Places
 from ots_tunnel.sinks.kafka.producer import ReportingProducer
 from ots_tunnel.sinks.kafka.reports import Reports
 from ots_tunnel.sinks.kafka.shipment import Parcel
@@ -21,7 +22,7 @@ LIMIT = 500
 
 def parcel(number: int, reports: Reports[Parcel]) -> Parcel:
     record = numbered_record(number, number)
-    return Parcel(record, record.key, number, reports.kept)
+    return Parcel(record, record.key, number, reports.kept, Places())
 
 
 def message(number: int) -> Message:

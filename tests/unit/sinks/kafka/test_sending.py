@@ -12,6 +12,7 @@ from ots_tunnel.model import ChannelId, ChannelType
 from ots_tunnel.sinks.kafka.connections import Connections
 from ots_tunnel.sinks.kafka.failures import Failure
 from ots_tunnel.sinks.kafka.message import Message, Messages, Origin
+from ots_tunnel.sinks.kafka.places import Places
 from ots_tunnel.sinks.kafka.producer import Parcel as Callback
 from ots_tunnel.sinks.kafka.producer import ReportingProducer
 from ots_tunnel.sinks.kafka.reports import Reports
@@ -48,7 +49,7 @@ async def test_the_guard_is_asked_before_every_group_and_behind_the_last(asked: 
     """What leaves is in doubt from the last question on, also where the process stands still within a group."""
     reports: Reports[Parcel] = Reports()
     records = [numbered_record(key, 1) for key in range(MESSAGES_AT_ONCE + 2)]
-    parcels = tuple(Parcel(record, record.key, record.size, reports.kept) for record in records)
+    parcels = tuple(Parcel(record, record.key, record.size, reports.kept, Places()) for record in records)
     parcels[-1].alone = True
     known = _connections()
     sending = Sending(known, Messages(Origin("i", "t", "n"), ChannelId("c"), ChannelType.STREAM), asked, reports)

@@ -82,7 +82,7 @@ class Connections:
             SinkRejected: the topic does not exist, or its rights forbid to look.
             SinkError: no broker answers, or the topic has no leader.
         """
-        began = self._clock()
+        give_up_at, unknown_until = self._clock() + CHECK_DEADLINE, None
         while True:
             producer = await self.ready()
             try:
@@ -93,10 +93,14 @@ class Connections:
             if failure is None:
                 self._connection_errors.clear()
                 return
-            found, elapsed = verdict(failure), self._clock() - began
-            if found is Verdict.REJECTED or (found is Verdict.CHECK_TOPIC and elapsed > UNKNOWN_SECONDS):
+            found, now = verdict(failure), self._clock()
+            if found is not Verdict.CHECK_TOPIC:
+                unknown_until = None
+            elif unknown_until is None:
+                unknown_until = now + UNKNOWN_SECONDS
+            if found is Verdict.REJECTED or (unknown_until is not None and now > unknown_until):
                 raise SinkRejected(failure.name, f"{self.where}: {failure.words}")
-            if elapsed > CHECK_DEADLINE:
+            if unknown_until is None and now > give_up_at:
                 raise SinkError(f"{self.where}: {self._why_no_answer() or failure}")
             self.follow_certificates()
             await asyncio.sleep(self._check_pause())

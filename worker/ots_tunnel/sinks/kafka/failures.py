@@ -48,8 +48,7 @@ class Failure:
         return f"{self.name}: {self.words}"
 
 
-#: librdkafka reports a message as stored where a broker says so of a repetition, or has taken a later request of the
-#: same producer; whether this one was taken nothing tells then but its place in the topic, which is missing.
+#: See `places`.
 NO_PLACE = Failure("NO_OFFSET", "reported as stored, without its place in the topic")
 
 

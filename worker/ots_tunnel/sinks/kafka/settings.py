@@ -46,7 +46,7 @@ def producer_settings(config: KafkaSinkConfig, deadline: float) -> dict[str, Any
         "acks": "all",
         # A broker that does not lead yet refuses a partition's first request and may accept the second one, whose
         # sequence numbers it cannot compare. It then reports the repeated first one as stored, which is not true
-        # (confluentinc/librdkafka#4134). A second request may be ready all the same: see `failures.NO_PLACE`.
+        # (confluentinc/librdkafka#4134). A second request may be ready all the same: see `places`.
         "max.in.flight.requests.per.connection": 1,
         "message.timeout.ms": give_up,
         "request.timeout.ms": give_up,

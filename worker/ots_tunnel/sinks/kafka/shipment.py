@@ -27,6 +27,7 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.feed import SliceFeed
 from ots_tunnel.sinks.grouping import Grouping, Limits
 from ots_tunnel.sinks.kafka.failures import NO_PLACE, Failure, Verdict, is_about_one_record, verdict
+from ots_tunnel.sinks.kafka.places import Places
 from ots_tunnel.sinks.kafka.reports import failure_of
 from ots_tunnel.sinks.slices import SLICE_RECORDS, Turns
 
@@ -44,6 +45,7 @@ class Parcel:
         key: identity of the row.
         size: bytes of the record as it came.
         kept: gets the parcel with each report.
+        places: judges the reports.
         alone: no other message may be in its request.
         failure: what the last report said; None when all replicas in sync have the message.
     """
@@ -52,6 +54,7 @@ class Parcel:
     key: bytes = field(repr=False)
     size: int
     kept: deque[Parcel] = field(repr=False)
+    places: Places = field(repr=False)
     alone: bool = False
     failure: Failure | None = None
 
@@ -60,7 +63,7 @@ class Parcel:
         if error is not None:
             self.failure = failure_of(error)
         else:
-            self.failure = NO_PLACE if message.offset() is None else None
+            self.failure = None if self.places.has_one(message) else NO_PLACE
         self.kept.append(self)
 
     def refused(self, failure: Failure) -> None:
@@ -69,11 +72,11 @@ class Parcel:
         self.kept.append(self)
 
 
-def _parcels(kept: deque[Parcel], records: list[Record], first: int) -> list[Parcel]:
+def _parcels(kept: deque[Parcel], places: Places, records: list[Record], first: int) -> list[Parcel]:
     made: list[Parcel] = []
     size = 0
     for record in records[first : first + SLICE_RECORDS]:
-        parcel = Parcel(record, record.key, record.size, kept)
+        parcel = Parcel(record, record.key, record.size, kept, places)
         made.append(parcel)
         size += parcel.size
         if size >= PARCELS_BYTES:
@@ -88,12 +91,17 @@ class Shipment:
         records: in commit order.
         turns: those of the sink; None for a single channel.
         kept: gets the parcels that are reported.
+        places: those of the sink.
     """
 
     def __init__(
-        self, records: Iterable[Record], turns: Turns | None = None, kept: deque[Parcel] | None = None
+        self,
+        records: Iterable[Record],
+        turns: Turns | None = None,
+        kept: deque[Parcel] | None = None,
+        places: Places | None = None,
     ) -> None:
-        make = partial(_parcels, deque() if kept is None else kept)
+        make = partial(_parcels, deque() if kept is None else kept, places or Places())
         self._grouping: Grouping[Parcel] = Grouping(PORTION)
         self._feed: SliceFeed[Parcel] = SliceFeed(records, make, self._grouping, PORTION, turns or Turns())
         self._under_way = 0

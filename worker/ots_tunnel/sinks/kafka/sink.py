@@ -16,6 +16,7 @@ from ots_tunnel.sinks.contact import Tries, Writes
 from ots_tunnel.sinks.kafka.connections import Connections
 from ots_tunnel.sinks.kafka.failures import Verdict, is_in_doubt, verdict
 from ots_tunnel.sinks.kafka.message import Messages, Origin
+from ots_tunnel.sinks.kafka.places import Places
 from ots_tunnel.sinks.kafka.reports import Reports
 from ots_tunnel.sinks.kafka.sending import Sending
 from ots_tunnel.sinks.kafka.shipment import Parcel, Shipment
@@ -65,6 +66,7 @@ class KafkaSink(Immediate):
         )
         self._deadline = deadline
         self._turns = Turns()
+        self._places = Places()
         self._writes = Writes()
         self.retries = 0
 
@@ -108,7 +110,7 @@ class KafkaSink(Immediate):
         messages = Messages(self._origin, batch.channel_id, batch.channel_type)
         reports: Reports[Parcel] = Reports()
         sending = Sending(self._connections, messages, fence, reports)
-        shipment, attempt = Shipment(batch.records, self._turns, reports.kept), 0
+        shipment, attempt = Shipment(batch.records, self._turns, reports.kept, self._places), 0
         await shipment.fill()
         try:
             while not shipment.is_done:
