@@ -146,6 +146,81 @@ def test_a_child_keeps_its_output_and_pipes_and_may_close_its_copies() -> None:
     assert output(OWN) == "read in the child"
 
 
+REUSED = """
+import socket
+
+async def main():
+    async with await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0) as server:
+        _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        number = writer.get_extra_info("socket").fileno()
+        ours, childs = socket.socketpair()
+        writer.close()
+        await writer.wait_closed()
+        os.dup2(childs.fileno(), number)  # as a pipe of multiprocessing may get it
+        child = os.fork()
+        if not child:
+            os.write(number, b"of the child")
+            os._exit(0)
+        print(status_of(child), ours.recv(100))
+
+run(main())
+"""
+
+
+def test_a_child_keeps_a_socket_with_the_number_of_a_closed_connection() -> None:
+    assert output(REUSED) == "0 b'of the child'\n"
+
+
+LISTENING = """
+import socket
+
+async def main():
+    listening = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
+    address = listening.sockets[0].getsockname()
+    answering = socket.create_server(("127.0.0.1", 0))
+    asked = socket.socket()
+    asked.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(asked, answering.getsockname())
+    waiting = asyncio.create_task(asyncio.get_running_loop().sock_recv(asked, 1))
+    await asyncio.sleep(0)
+    child = os.fork()
+    if not child:
+        signal.pause()
+    listening.close()
+    waiting.cancel()
+    asked.close()
+    print(answering.accept()[0].recv(1))
+    try:
+        socket.create_connection(address)
+    except ConnectionRefusedError:
+        print("refused")
+    os.kill(child, signal.SIGTERM)
+    status_of(child)
+
+run(main())
+"""
+
+
+def test_a_child_has_no_socket_that_the_loop_waits_for() -> None:
+    assert output(LISTENING) == "b''\nrefused\n"
+
+
+THREAD = """
+def work():
+    child = os.fork()
+    return child and status_of(child)
+
+async def main():
+    print(await asyncio.to_thread(work))
+
+run(main())
+"""
+
+
+def test_a_child_that_leaves_a_function_in_a_thread_ends() -> None:
+    assert output(THREAD) == f"{OTHER_ERROR}\n"
+
+
 CLOSING = """
 children = []
 
@@ -232,6 +307,45 @@ run(main())
 
 def test_no_task_of_the_parent_has_its_end_in_a_child() -> None:
     assert output(DESTROYED) == "0\nits end\n"
+
+
+CHAINED = """
+async def main():
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, print, "a signal of the child")
+    former = signal.getsignal(signal.SIGTERM)
+    signal.signal(signal.SIGTERM, lambda *given: former(*given))
+    child = os.fork()
+    if not child:
+        signal.pause()
+    os.kill(child, signal.SIGTERM)
+    print(status_of(child))
+
+run(main())
+"""
+
+
+def test_a_child_ends_by_sigterm_where_the_users_code_calls_the_runs_handler() -> None:
+    assert output(CHAINED) == f"{-signal.SIGTERM}\n"
+
+
+POLICY = """
+class Loop(asyncio.SelectorEventLoop):
+    pass
+
+class Policy(asyncio.DefaultEventLoopPolicy):
+    _loop_factory = Loop
+
+async def main():
+    print(type(asyncio.get_running_loop()).__name__, asyncio.get_event_loop_policy().get_event_loop() is not None)
+
+run(main())
+asyncio.set_event_loop_policy(Policy())
+run(main())
+"""
+
+
+def test_a_policy_of_the_users_chooses_the_loop_and_knows_it() -> None:
+    assert output(POLICY) == "StayingLoop True\nLoop True\n"
 
 
 LEAVING = """

@@ -89,8 +89,8 @@ def test_a_document_is_read_as_it_was_written(tmp_path: Path) -> None:
         ),
         ({"sink": {"files": mirror("_versions")}}, "sink.files.columns: found '_versions' beside '_versions'"),
         (
-            {"sink": {"files": mirror("_change_type")}},
-            "sink.files.columns: found '_change_type', a name that Delta needs itself",
+            {"sink": {"files": mirror("_row_dropped_")}},
+            "sink.files.columns: found '_row_dropped_', a name that Delta needs itself",
         ),
         (
             {"sink": {"files": parquet("_file") | {"format": "Iceberg"}}},

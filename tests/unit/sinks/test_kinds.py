@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from mypy import api
 
+# the type checker runs once for all of them: two at a time lock each other out of its cache
+pytestmark = [pytest.mark.xdist_group("kinds"), pytest.mark.lasts(10)]
+
 PROJECT = Path(__file__).resolve().parents[3]
 BEGINNING = """
 from collections.abc import AsyncGenerator

@@ -16,13 +16,24 @@ R = TypeVar("R")
 def run(coroutine: Coroutine[Any, Any, R]) -> R:
     """Run a coroutine as `asyncio.run` does, and keep forked processes out of the loop, its connections and signals.
 
+    A policy of the user's, such as that of `uvloop`, chooses the loop, which then goes on in children.
+
     Raises:
         Exception: what the coroutine raised.
     """
     with (
         leaving_ends_a_child(),  # the runner ends the tasks that are left, in which a child may be forked as well
         former_handlers_for_children(),
-        asyncio.Runner(loop_factory=StayingLoop) as runner,
+        asyncio.Runner(loop_factory=_new_loop) as runner,
         leaving_ends_a_child(),  # a child must not close the loop
     ):
-        return runner.run(coroutine)
+        asyncio.set_event_loop(runner.get_loop())  # as `asyncio.run`: a policy may watch the loop's processes
+        try:
+            return runner.run(coroutine)
+        finally:
+            asyncio.set_event_loop(None)
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    policy = asyncio.get_event_loop_policy()
+    return StayingLoop() if type(policy) is asyncio.DefaultEventLoopPolicy else policy.new_event_loop()

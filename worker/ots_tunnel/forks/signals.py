@@ -11,8 +11,6 @@ from typing import Any, Final
 
 #: The signals that a worker handles itself.
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-#: Modules whose handlers are those of a run: of its event loop, of its runner, and of this package.
-_OF_A_RUN: Final = ("asyncio.unix_events", "asyncio.runners", __name__)
 
 #: Handlers from before each run, the last ones at the end.
 _former: dict[object, Mapping[int, Any]] = {}
@@ -33,8 +31,8 @@ def former_handlers_for_children() -> Iterator[None]:
     """Give processes that are forked in the meantime the handlers of `SIGNALS` that are set now.
 
     With the run's own, which do nothing in a child, `terminate` would not end it. Signals of a child are not written to
-    the run's descriptor either, by which they would be taken for the parent's. A handler that the user's code sets in
-    the meantime stays.
+    the run's descriptor either, by which they would be taken for the parent's. SIG_IGN stays where the user's code has
+    set it in the meantime.
     """
     handlers: Mapping[int, Any] = {}
     if threading.current_thread() is threading.main_thread():  # other threads cannot set handlers
@@ -67,18 +65,14 @@ def _give_back_in_the_child() -> None:
         signal.set_wakeup_fd(-1)
     for handlers in reversed(runs):
         for number, handler in handlers.items():
-            if _is_of_a_run(signal.getsignal(number)):
+            # ignored or not: that is for children, around the start of a pool. A function may call the run's handler.
+            if signal.getsignal(number) not in (signal.SIG_IGN, signal.SIG_DFL):
                 # one that was not set from Python cannot be set again
                 signal.signal(number, signal.SIG_DFL if handler is None else handler)
     _former.clear()
     # what the first fork of several held back: a child that a handler forks during one has no signal blocked
     signal.pthread_sigmask(signal.SIG_SETMASK, _masks.former[0])
     _masks.former.clear()
-
-
-def _is_of_a_run(handler: Any) -> bool:
-    function = getattr(handler, "func", handler)  # the runner's is a partial
-    return getattr(function, "__module__", None) in _OF_A_RUN
 
 
 os.register_at_fork(before=_hold_back, after_in_parent=_let_through, after_in_child=_give_back_in_the_child)

@@ -41,7 +41,7 @@ _OF_ICEBERG: Final = re.compile(
 
 def is_of_delta(name: str) -> bool:
     """Whether Delta needs the name itself, so that no table that it merges into has such a column."""
-    return name.lower() in _OF_DELTA
+    return spelled(name) in _OF_DELTA
 
 
 def may_be_of_delta(name: str) -> bool:
