@@ -131,8 +131,9 @@ class Brokers:
         producer, epoch, sequence = struct.unpack_from(">qhi", batch, PRODUCER_AT)
         keys = tuple(each.decode() for each in _KEYS.findall(batch))
         numbers = tuple(int(each) for each in _NUMBERS.findall(batch))
+        offset = sum(len(each.numbers) for each in self.stored if each.partition == partition)
         error = await self.on_produce(self, Request(partition, producer, epoch, sequence, keys, numbers))
-        answer = struct.pack(">ihqq", partition, error, -1 if error else len(self.stored), -1)
+        answer = struct.pack(">ihqq", partition, error, -1 if error else offset, -1)
         return struct.pack(">i", 1) + _text(TOPIC) + struct.pack(">i", 1) + answer + struct.pack(">i", 0)
 
 

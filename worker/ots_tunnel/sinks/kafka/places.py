@@ -1,40 +1,59 @@
 """Places of messages in their topic, by which a report is believed.
 
-librdkafka reports a message as stored, without an error, also where no broker has told that it is:
+Theory of operation. librdkafka reports a message as stored, without an error, also where no broker has told that it is:
 
 - A broker has refused a request and taken the next one of the same producer: the reports of the refused one have no
   offset.
 - A broker takes a request for a repetition, of which it knows no place (DUPLICATE_SEQUENCE_NUMBER): librdkafka counts
   its messages from -1 on, so the first report has no offset, and the others have 0, 1, 2 and so on.
+
+So a report without an offset is in doubt, and behind it, for some time, so is each of the same partition whose offset
+may be counted. The reports of a request come in their order, but two threads take them, so those of other requests may
+be in between: their offsets are in doubt as well where they are as low. What is in doubt is sent again in a request of
+its own, of which no offset can be counted. So it is believed then.
+
+Example: a request of three messages is taken for a repetition. The reports have no offset, 0 and 1; all three are sent
+again, and have 4711, 4712 and 4713.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from ots_tunnel.sinks.kafka.settings import QUEUE_MESSAGES
+
+#: Seconds for which low offsets are in doubt: those of one request are reported at once.
+DOUBTED_SECONDS: Final = 60.0
 
 
 class Places:
-    """Judges the reports of one sink, in the order in which they come; on any thread."""
+    """Judges the reports of one sink, on any thread.
 
-    def __init__(self) -> None:
-        #: By partition the offset that the next message of a request without a place would have.
-        self._counted: dict[int, int] = {}
+    Args:
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        #: By partition the time until which an offset may be counted.
+        self._doubted: dict[int, float] = {}
 
     def __repr__(self) -> str:
-        return f"Places({self._counted})"
+        return f"Places({self._doubted})"
 
-    def has_one(self, message: Any) -> bool:
-        """Whether a message that is reported as stored has a place in its topic."""
+    def has_one(self, message: Any, *, alone: bool) -> bool:
+        """Whether a message that is reported as stored has a place in its topic.
+
+        Args:
+            alone: its request held no other message.
+        """
         offset = message.offset()
         if offset is None:
-            self._counted[message.partition()] = 0
+            self._doubted[message.partition()] = self._clock() + DOUBTED_SECONDS
             return False
-        # a report costs no call more as long as every place is told
-        return not self._counted or self._is_told(message.partition(), offset)
-
-    def _is_told(self, partition: int, offset: int) -> bool:
-        if self._counted.get(partition) == offset:
-            self._counted[partition] += 1
-            return False
-        self._counted.pop(partition, None)
-        return True
+        # no request has more messages than the queue
+        if alone or offset >= QUEUE_MESSAGES or not self._doubted:
+            return True
+        return self._clock() >= self._doubted.get(message.partition(), 0.0)

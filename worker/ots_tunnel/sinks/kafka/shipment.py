@@ -63,7 +63,7 @@ class Parcel:
         if error is not None:
             self.failure = failure_of(error)
         else:
-            self.failure = None if self.places.has_one(message) else NO_PLACE
+            self.failure = None if self.places.has_one(message, alone=self.alone) else NO_PLACE
         self.kept.append(self)
 
     def refused(self, failure: Failure) -> None:
@@ -158,7 +158,7 @@ class Shipment:
         if decision is Verdict.REJECTED:
             self.refused.append((parcel, failure))
             return
-        parcel.alone = parcel.alone or decision is Verdict.ALONE
+        parcel.alone = parcel.alone or decision is Verdict.ALONE or failure is NO_PLACE
         self._failed.append(parcel)
         self.failures.append(failure)
 
