@@ -80,33 +80,6 @@ def test_programs_and_children_that_exit_functions_start_end_by_signals() -> Non
     assert ended.stdout == f"0\n{-signal.SIGTERM}\n"
 
 
-BEHIND = """
-import atexit, os, tempfile
-from ots_tunnel.commands.worker_process.leaving import leave
-
-def at_exit():
-    child = os.fork()
-    if child:
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), os.path.isdir(name), flush=True)
-
-spool = tempfile.TemporaryDirectory()
-name = spool.name
-atexit.register(spool.cleanup)
-del spool
-atexit.register(print, "the next one", flush=True)
-atexit.register(at_exit)
-leave(4)
-"""
-
-
-def test_a_child_that_leaves_an_exit_function_runs_and_destroys_no_other_one() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", BEHIND], env=bare_environment(), capture_output=True, text=True, timeout=30
-    )
-
-    assert (ended.returncode, ended.stdout) == (4, "5 True\nthe next one\n")
-
-
 def test_threads_and_exit_functions_of_the_users_code_have_their_end() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=bare_environment(), capture_output=True, text=True, timeout=30

@@ -183,9 +183,12 @@ async def main():
     await asyncio.get_running_loop().sock_connect(asked, answering.getsockname())
     waiting = asyncio.create_task(asyncio.get_running_loop().sock_recv(asked, 1))
     await asyncio.sleep(0)
+    reading, writing = os.pipe()
     child = os.fork()
     if not child:
+        os.write(writing, b"x")
         signal.pause()
+    os.read(reading, 1)
     listening.close()
     waiting.cancel()
     asked.close()
@@ -346,6 +349,62 @@ run(main())
 
 def test_a_policy_of_the_users_chooses_the_loop_and_knows_it() -> None:
     assert output(POLICY) == "StayingLoop True\nLoop True\n"
+
+
+RUNNING = """
+async def main():
+    loop = asyncio.get_running_loop()
+    try:
+        run(asyncio.sleep(0))
+    except RuntimeError as error:
+        print(error)
+    print(asyncio.get_event_loop_policy().get_event_loop() is loop)
+
+run(main())
+"""
+
+
+def test_a_run_inside_another_one_is_refused_and_leaves_it_alone() -> None:
+    told = "an event loop runs in this thread already: await the coroutine form of this call"
+    assert output(RUNNING) == f"{told}\nTrue\n"
+
+
+DESTROYING = """
+import types
+from ots_tunnel.forks.ending import leaving_ends_a_child
+
+@types.coroutine
+def pause():
+    yield
+
+async def waiting():
+    with leaving_ends_a_child(awaits=True):
+        await pause()
+
+def function():
+    with leaving_ends_a_child():
+        raise GeneratorExit
+
+async def main():
+    child = os.fork()
+    if not child:
+        ours.close()
+        os._exit(0)
+    print(status_of(child))
+    child = os.fork()
+    if not child:
+        function()
+    print(status_of(child))
+    ours.close()
+
+ours = waiting()
+ours.send(None)
+run(main())
+"""
+
+
+def test_a_coroutine_that_is_destroyed_in_a_child_does_not_end_it_and_a_function_does() -> None:
+    assert output(DESTROYING) == f"0\n{OTHER_ERROR}\n"
 
 
 LEAVING = """

@@ -24,18 +24,19 @@ def forks() -> int:
 
 
 @contextlib.contextmanager
-def leaving_ends_a_child() -> Iterator[None]:
+def leaving_ends_a_child(*, awaits: bool = False) -> Iterator[None]:
     """Around the user's code: end a process that is forked in the meantime and comes to the end of the block.
 
     It ends by `os._exit`, with the code of its `sys.exit`, else with 5.
+
+    Args:
+        awaits: the block waits, in a coroutine. That may be destroyed in a child, which goes on with its own work.
     """
     parent = _forks
     try:
         yield
-    except GeneratorExit:
-        raise  # a coroutine of the parent's is destroyed in a child, which goes on with its own
     except BaseException as error:  # whatever a child raises ends it
-        if _forks == parent:
+        if _forks == parent or (awaits and isinstance(error, GeneratorExit)):
             raise
         _end(error)
     if _forks != parent:

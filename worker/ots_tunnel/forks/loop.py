@@ -11,6 +11,7 @@ import stat
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
@@ -33,7 +34,9 @@ class StayingLoop(asyncio.SelectorEventLoop):
 
     def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:  # type: ignore[override]  # it binds types
         """See `asyncio`; a child that leaves the function would work on the calls of the pool."""
-        return super().run_in_executor(executor, partial(_called, func), *args)
+        if executor is None or isinstance(executor, ThreadPoolExecutor):
+            return super().run_in_executor(executor, partial(_called, func), *args)
+        return super().run_in_executor(executor, func, *args)
 
     def stop_in_the_child(self) -> None:
         """Call nothing any more: the next turn raises RuntimeError, and nothing gets to a connection.

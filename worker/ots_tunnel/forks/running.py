@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import contextlib
+from collections.abc import Coroutine, Iterator
 from typing import Any, TypeVar
 
 from ots_tunnel.forks.ending import leaving_ends_a_child
@@ -19,19 +20,29 @@ def run(coroutine: Coroutine[Any, Any, R]) -> R:
     A policy of the user's, such as that of `uvloop`, chooses the loop, which then goes on in children.
 
     Raises:
-        Exception: what the coroutine raised.
+        RuntimeError: an event loop runs in this thread. Exception: what the coroutine raised.
     """
+    if asyncio._get_running_loop() is not None:
+        coroutine.close()
+        raise RuntimeError("an event loop runs in this thread already: await the coroutine form of this call")
     with (
         leaving_ends_a_child(),  # the runner ends the tasks that are left, in which a child may be forked as well
         former_handlers_for_children(),
+        _current_meanwhile(),
         asyncio.Runner(loop_factory=_new_loop) as runner,
         leaving_ends_a_child(),  # a child must not close the loop
     ):
-        asyncio.set_event_loop(runner.get_loop())  # as `asyncio.run`: a policy may watch the loop's processes
-        try:
-            return runner.run(coroutine)
-        finally:
-            asyncio.set_event_loop(None)
+        asyncio.set_event_loop(runner.get_loop())
+        return runner.run(coroutine)
+
+
+@contextlib.contextmanager
+def _current_meanwhile() -> Iterator[None]:
+    """Behind the block no event loop is the thread's, as behind `asyncio.run`: a policy may watch its programs."""
+    try:
+        yield
+    finally:
+        asyncio.set_event_loop(None)
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

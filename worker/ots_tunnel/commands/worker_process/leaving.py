@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import gc
 import os
 import signal
 import sys
@@ -24,7 +23,6 @@ def leave(code: int) -> NoReturn:
     nothing.
     """
     with former_handlers_for_children(), leaving_ends_a_child():
-        os.register_at_fork(after_in_child=_forget_exit_functions)
         for number in SIGNALS:
             signal.signal(number, ignored)  # the end has begun, and `LastResort` sees to its length
         threading._shutdown()  # type: ignore[attr-defined]  # multiprocessing ends its processes by the same three calls
@@ -36,13 +34,3 @@ def leave(code: int) -> NoReturn:
             if stream is not None and not getattr(stream, "closed", False):
                 stream.flush()
     os._exit(code)
-
-
-#: In a child: what its parent's exit functions refer to.
-_kept: list[object] = []
-
-
-def _forget_exit_functions() -> None:
-    """A child of an exit function would run the ones behind it before it ends, or destroy what they refer to."""
-    _kept.extend(gc.get_objects())
-    atexit._clear()

@@ -51,7 +51,7 @@ async def _exit_code_of(
 ) -> int:
     """The exit code of a run that has ended and is reported: behind it asyncio waits for threads without a limit."""
     try:
-        with leaving_ends_a_child():  # the run's report is its parent's
+        with leaving_ends_a_child(awaits=True):  # the run's report is its parent's
             end = await running
         code = end.code
         if end.reason:

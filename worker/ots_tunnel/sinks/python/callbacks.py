@@ -101,7 +101,7 @@ class CallbackThread:
 
     async def _run(self, callback: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         result: Any
-        with leaving_ends_a_child():
+        with leaving_ends_a_child(awaits=True):
             if asyncio.iscoroutinefunction(callback):
                 result = callback(*arguments)
             else:
