@@ -23,6 +23,7 @@ from ots_tunnel.protocol.record import Record
 from ots_tunnel.sinks.choice import open_sink
 from ots_tunnel.sinks.kafka.connections import Connections
 from ots_tunnel.sinks.kafka.failures import (
+    NO_PLACE,
     VERDICTS,
     Failure,
     Verdict,
@@ -319,6 +320,23 @@ def test_a_request_that_is_too_large_is_taken_apart_before_anything_is_refused()
     shipment.failed(large, TOO_LARGE)
     assert [parcel for parcel, _ in shipment.refused] == [large]
     assert portion_of(shipment) == ()
+
+
+def test_no_more_than_a_portion_of_single_messages_is_under_way() -> None:
+    """Each has a request of its own: thousands of them would time out in the client's queue."""
+    shipment = Shipment(keyed(str(key)) for key in range(PORTION.max_rows + 5))
+    for parcel in take_all(shipment):
+        shipment.failed(parcel, NO_PLACE)
+    shipment.resume()
+
+    first = portion_of(shipment)
+    assert [parcel.alone for parcel in first] == [True] * PORTION.max_rows
+    assert not shipment.goes_on
+    shipment.confirmed(first[1:])
+    assert portion_of(shipment) == ()
+    shipment.confirmed(first[:1])
+    assert shipment.goes_on
+    assert len(portion_of(shipment)) == 5
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -49,5 +49,16 @@ def test_high_offsets_and_those_of_a_later_time_are_believed() -> None:
 
     assert not places.has_one(Reported(QUEUE_MESSAGES - 1), alone=False)
     assert places.has_one(Reported(QUEUE_MESSAGES), alone=False)
-    now = DOUBTED_SECONDS + 1
-    assert places.has_one(Reported(5), alone=False)
+    for _ in range(4):
+        now += DOUBTED_SECONDS / 4
+        told = places.has_one(Reported(5), alone=False)
+    assert told
+
+
+def test_a_process_that_stands_still_believes_no_offset_that_may_be_counted() -> None:
+    now = 0.0
+    places = Places(lambda: now)
+    places.has_one(Reported(None), alone=False)
+
+    now = 3600.0  # between two reports of one request
+    assert [places.has_one(Reported(place), alone=False) for place in (0, 1)] == [False, False]

@@ -26,6 +26,9 @@ from ots_tunnel.sinks.kafka.settings import QUEUE_MESSAGES
 
 #: Seconds for which low offsets are in doubt: those of one request are reported at once.
 DOUBTED_SECONDS: Final = 60.0
+#: Of the time between two reports so much counts at most: a process that stands still takes none in the meantime, and
+#: each of two threads may count it once.
+COUNTED_SECONDS: Final = 20.0
 
 
 class Places:
@@ -37,7 +40,10 @@ class Places:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        #: By partition the time until which an offset may be counted.
+        self._looked_at = clock()
+        #: Seconds of all looks at the clock, without those in which the process stood still.
+        self._awake = 0.0
+        #: By partition what `_awake` is when no offset of its reports can be counted any more.
         self._doubted: dict[int, float] = {}
 
     def __repr__(self) -> str:
@@ -51,9 +57,15 @@ class Places:
         """
         offset = message.offset()
         if offset is None:
-            self._doubted[message.partition()] = self._clock() + DOUBTED_SECONDS
+            self._doubted[message.partition()] = self._awake_until_now() + DOUBTED_SECONDS
             return False
         # no request has more messages than the queue
         if alone or offset >= QUEUE_MESSAGES or not self._doubted:
             return True
-        return self._clock() >= self._doubted.get(message.partition(), 0.0)
+        return self._awake_until_now() >= self._doubted.get(message.partition(), 0.0)
+
+    def _awake_until_now(self) -> float:
+        now = self._clock()
+        self._awake += min(now - self._looked_at, COUNTED_SECONDS)
+        self._looked_at = now
+        return self._awake

@@ -127,7 +127,14 @@ class Shipment:
     @property
     def goes_on(self) -> bool:
         """Whether another portion may follow without a report."""
-        return bool(self._again) or self._grouping.ready_rows > 0 or not self._feed.is_empty
+        if self._again:
+            return not self._waits_for_single_ones
+        return self._grouping.ready_rows > 0 or not self._feed.is_empty
+
+    @property
+    def _waits_for_single_ones(self) -> bool:
+        """Messages that are alone in their requests take long: many of them would time out in the client's queue."""
+        return bool(self._again) and self._again[0].alone and self._under_way > 0
 
     async def fill(self) -> None:
         """Take as many records of the batch as the next portion needs.
@@ -139,7 +146,7 @@ class Shipment:
 
     def portion(self) -> tuple[Parcel, ...]:
         """The parcels to send now; empty while others have to end first."""
-        if self._failed or self.refused:
+        if self._failed or self.refused or self._waits_for_single_ones:
             return ()
         portion = tuple(self._again[: PORTION.max_rows]) or self._grouping.take()
         del self._again[: PORTION.max_rows]
