@@ -42,7 +42,7 @@ def former_handlers_for_children() -> Iterator[None]:
     try:
         yield
     finally:
-        _former.pop(run, None)  # not in a child
+        _former.pop(run, None)  # a child has forgotten it already
 
 
 def ignored(*_: object) -> None:

@@ -38,7 +38,7 @@ class Connections:
     """Producers of one topic, made when they are needed.
 
     One producer sends all messages. A second one, whose requests hold a single message, sends those of a request that
-    was refused as a whole, so that the message at fault is found.
+    was refused as a whole, so that the message at fault is found, and those whose report is not believed (`places`).
 
     Args:
         deadline: D, seconds after which nothing of a write may be sent any more (docs/architecture.md rule 4).
